@@ -8,6 +8,7 @@
 //! ```
 
 use super::DecodeError;
+use std::collections::HashSet;
 use tenon_store::types::Stream;
 use tenon_store::types::stream::{ProducerCounts, ProducerLimits, StreamId};
 use tenon_wire::rdb::{Compression, Reader, Writer};
@@ -23,8 +24,12 @@ pub(super) type Place = (usize, usize);
 pub(super) fn read(reader: &mut Reader<'_>, stream: &mut Stream) -> Result<(), DecodeError> {
     let limits = ProducerLimits::new(reader.length()?, reader.length()?);
     stream.set_producer_limits(limits.ok_or(DecodeError::malformed("a stream remembers more than it may"))?);
+    let mut names = HashSet::new();
     for _ in 0..reader.count(2)? {
         let name = reader.string()?.into_owned();
+        if names.contains(&name) {
+            return Err(DecodeError::malformed("a stream has a producer twice"));
+        }
         for _ in 0..reader.count(3)? {
             let id = reader.string()?.into_owned();
             let entry = StreamId::new(reader.length()?, reader.length()?);
@@ -34,6 +39,7 @@ pub(super) fn read(reader: &mut Reader<'_>, stream: &mut Stream) -> Result<(), D
                 stream.remember(&name, &id, entry);
             }
         }
+        names.insert(name);
     }
     stream.set_producer_counts(ProducerCounts { added: reader.length()?, duplicates: reader.length()? });
     Ok(())

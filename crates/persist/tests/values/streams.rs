@@ -218,6 +218,14 @@ fn producers_that_lie_are_refused() {
     ] {
         assert!(matches!(read(&wrong), Err(LoadError::Value(DecodeError::Read(_)))), "{why}: {:?}", read(&wrong));
     }
+    for (why, wrong) in [
+        ("with other ids", &b"\x01\x01\x02\x01p\x01\x01a\x05\x01\x01p\x01\x01b\x05\x02\x02\x00"[..]),
+        ("without ids", b"\x01\x01\x03\x01p\x00\x01q\x00\x01p\x00\x00\x00"),
+        ("without a name", b"\x01\x01\x02\x00\x00\x00\x00\x00\x00"),
+    ] {
+        let error = format!("{:?}", read(wrong).expect_err(why));
+        assert!(error.contains("a stream has a producer twice"), "{why}: {error}");
+    }
     // The form before has none.
     let mut parts = StreamParts::new(21);
     parts.producers = own;
