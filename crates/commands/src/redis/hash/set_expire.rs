@@ -112,7 +112,7 @@ impl Options {
                 }
                 key_is = key_condition;
             } else if args.is(at, "PERSIST") {
-                if matches!(expire, Some(Expire::At(_))) {
+                if is_of_hgetex || matches!(expire, Some(Expire::At(_))) {
                     return Err(SEVERAL);
                 }
                 is_of_hgetex = true;
@@ -219,6 +219,15 @@ mod tests {
                 "HSETEX k PERSIST EX 5 FIELDS 1 f v",
                 "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified",
             ),
+            (
+                "HSETEX k PERSIST PERSIST FIELDS 1 f v",
+                "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified",
+            ),
+            (
+                "HSETEX k PERSIST KEEPTTL PERSIST",
+                "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified",
+            ),
+            ("HSETEX k KEEPTTL PERSIST FIELDS 1 f v", "ERR unknown argument"),
             ("HSETEX k FNX EX 5 FIELDS", "ERR wrong number of arguments for 'hsetex' command"),
             ("HSETEX k FIELDS 0 f v", "ERR invalid number of fields"),
             ("HSETEX k FIELDS 2147483648 f v", "ERR invalid number of fields"),
