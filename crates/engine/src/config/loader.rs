@@ -10,6 +10,7 @@ use super::rewrite::USER;
 use super::setting::{Kind, Setting, Support};
 use super::table::{SETTINGS, find};
 use super::unsupported::{ACCEPTED_AT_DEFAULT, FORGOTTEN, Fixed, Otherwise, UNSUPPORTED_DIRECTIVES, find_fixed};
+use super::value::save_words;
 
 /// Where something was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,9 +239,9 @@ impl Loader {
         let source = Some(*origin == Origin::CommandLine);
         let adds_up = self.save_on_command_line == source && words.iter().any(|word| !word.is_empty());
         self.save_on_command_line = source;
-        let mut all = if adds_up { vec![self.config.show(setting)] } else { Vec::new() };
-        all.extend_from_slice(words);
-        all
+        let before = if adds_up { self.config.show(setting) } else { String::new() };
+        let owned = |words: &[String]| save_words(words).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        [owned(&[before]), owned(words)].concat()
     }
 
     /// Drops what an earlier directive for the same setting left behind.

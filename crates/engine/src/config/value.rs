@@ -2,6 +2,7 @@
 //! but no setting by name, and holds nothing.
 
 use std::fmt::{self, Display, Formatter};
+use std::num::IntErrorKind;
 use std::sync::Arc;
 
 use super::end_words::EndWords;
@@ -200,24 +201,43 @@ fn system_reason(error: &std::io::Error) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavePoint {
     /// Seconds since the last save, at least 1.
-    pub seconds: u32,
+    pub seconds: u64,
     /// Changes since the last save.
     pub changes: u32,
 }
 
+/// The numbers of save points: several words, or one that has all of them with a blank between two. As in Redis more blanks are
+/// empty numbers.
+pub(super) fn save_words(words: &[String]) -> Vec<&str> {
+    match words {
+        [word] if word.is_empty() => Vec::new(),
+        [word] => word.split(' ').collect(),
+        words => words.iter().map(String::as_str).collect(),
+    }
+}
+
+/// The number that C's `strtoll` reads, as Redis has it do: nothing is 0, and what is too high the highest.
+fn lenient_number(word: &str) -> Option<i64> {
+    if word.is_empty() {
+        return Some(0);
+    }
+    let number = word.trim_start_matches([' ', '\t', '\n', '\x0B', '\x0C', '\r']);
+    match number.parse() {
+        Ok(number) => Some(number),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(i64::MAX),
+        Err(_) => None,
+    }
+}
+
 fn parse_save_points(words: &[String]) -> Result<Vec<SavePoint>, ValueError> {
-    let words: Vec<_> = inner_words(words).collect();
-    let number = |word: &str| word.parse::<u32>().ok().filter(|number| i32::try_from(*number).is_ok());
-    words
-        .chunks(2)
-        .map(|pair| match *pair {
-            [seconds, changes] => match (number(seconds), number(changes)) {
-                (Some(seconds @ 1..), Some(changes)) => Ok(SavePoint { seconds, changes }),
-                _ => Err(ValueError::InvalidSavePoints),
-            },
-            _ => Err(ValueError::InvalidSavePoints),
-        })
-        .collect()
+    let point = |pair: &[&str]| {
+        let [seconds, changes] = *pair else { return None };
+        let seconds = lenient_number(seconds).filter(|seconds| *seconds > 0)?;
+        // Of more changes Redis takes the lower 32 bits.
+        let changes = lenient_number(changes).filter(|changes| i32::try_from(*changes).is_ok())?;
+        Some(SavePoint { seconds: seconds.unsigned_abs(), changes: u32::try_from(changes).ok()? })
+    };
+    save_words(words).chunks(2).map(|pair| point(pair).ok_or(ValueError::InvalidSavePoints)).collect()
 }
 
 fn show_save_points(points: &[SavePoint]) -> String {
@@ -465,8 +485,20 @@ mod tests {
              100 => ! Invalid save parameters
              100 x => ! Invalid save parameters
              0 1 => ! Invalid save parameters
-             1 -1 => ! Invalid save parameters",
+             1 -1 => ! Invalid save parameters
+             `5 ` => 5 0
+             ` 5 1` => ! Invalid save parameters
+             `5 1 ` => ! Invalid save parameters
+             `5  1` => ! Invalid save parameters
+             `  ` => ! Invalid save parameters
+             2147483648 1 => 2147483648 1
+             9223372036854775808 1 => 9223372036854775807 1
+             1 2147483648 => ! Invalid save parameters
+             +5 1 => 5 1
+             0x5 1 => ! Invalid save parameters",
         );
+        assert_eq!(read(Kind::SavePoints, &["5", "1", "60", "2"]), "5 1 60 2");
+        assert_eq!(read(Kind::SavePoints, &["5 1", "60 2"]), "! Invalid save parameters");
         assert_eq!(SavePoint::list("100 1 60 5")[1], SavePoint { seconds: 60, changes: 5 });
     }
 

@@ -165,7 +165,7 @@ impl Saving {
         }
         let changes = changes.saturating_sub(state.saved_changes);
         let since_s = now_s.saturating_sub(state.saved_s);
-        let is_reached = |point: &SavePoint| changes >= u64::from(point.changes) && since_s > u64::from(point.seconds);
+        let is_reached = |point: &SavePoint| changes >= u64::from(point.changes) && since_s > point.seconds;
         changes > 0 && may_try && points().iter().any(is_reached)
     }
 
