@@ -1,6 +1,6 @@
 //! When members expire: what HTTL and its kin answer, for each type that has such.
 
-use super::arguments::{Members, type_first};
+use super::arguments::Members;
 use super::names::Named;
 use tenon_engine::args::Args;
 use tenon_engine::command::Effect;
@@ -47,10 +47,14 @@ pub(in crate::redis) fn reply_deadlines<F: Named>(
     reply: &mut Reply<'_>,
     shown: Shown,
 ) -> Result<Effect, CmdError> {
-    let parsed = Members::parse(args, 2, F::NAMES);
-    let members = type_first::<F, _>(cx, parsed)?;
+    // As in Redis the key is looked up, and its type looked at, before the arguments.
+    let slot = cx.find_for_read();
+    if let Some(slot) = slot {
+        cx.collection::<WithDeadlines<F>>(slot)?;
+    }
+    let members = Members::parse(args, 2, F::NAMES)?;
     let now_ms = cx.now_ms();
-    let Some(slot) = cx.find_for_read() else {
+    let Some(slot) = slot else {
         members.reply_for_each(reply, |reply| reply.int(NO_MEMBER));
         return Ok(Effect::Unchanged);
     };

@@ -269,7 +269,8 @@ struct AutoClaimed {
 }
 
 fn xautoclaim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let asked = AutoClaimArgs::parse(args)?;
+    // As in Redis the key is looked up before the arguments are read.
+    let asked = AutoClaimArgs::parse(args).inspect_err(|_| _ = cx.find_for_read())?;
     let (group, consumer) = (args.get(2), args.get(3));
     check_group(cx, group)?;
     let now_ms = cx.now_ms();

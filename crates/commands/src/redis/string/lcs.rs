@@ -59,13 +59,12 @@ impl Options {
 }
 
 fn lcs(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let mut lens = [0; 2];
-    for (index, len) in lens.iter_mut().enumerate() {
-        let mut key = cx.key(args.get(1 + index));
-        let value = key.read_string();
-        let value = value.map_err(|_| CmdError::text("ERR The specified keys must contain string values"))?;
-        *len = value.map_or(0, string::len);
-    }
+    // Both are looked up, whatever the first one holds.
+    let lens = [1, 2].map(|index| cx.key(args.get(index)).read_string().map(|value| value.map_or(0, string::len)));
+    let [Ok(a), Ok(b)] = lens else {
+        return Err(CmdError::text("ERR The specified keys must contain string values"));
+    };
+    let lens = [a, b];
     // Redis looks at the keys before it looks at the options.
     let options = Options::parse(args)?;
     // Before anything of these lengths is allocated.

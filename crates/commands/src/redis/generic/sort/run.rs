@@ -207,13 +207,17 @@ fn weights(cx: &mut KeysCx<'_>, elements: &Elements, options: &Options<'_>) -> R
         }
         return Ok(Weights::Texts { texts, is_there });
     }
-    let mut numbers = Vec::with_capacity(elements.len());
+    let (mut numbers, mut wrong) = (Vec::with_capacity(elements.len()), None);
     for index in 0..elements.len() {
         // What is not there counts as 0.
         let weight = |named: Option<Named<'_>>| named.map_or(Ok(0.0), Named::number);
-        numbers.push(with_named(cx, &pattern, elements.get(index), &mut room, weight)?);
+        match with_named(cx, &pattern, elements.get(index), &mut room, weight) {
+            Ok(number) => numbers.push(number),
+            // All are looked up, as in Redis.
+            Err(error) => wrong = Some(error),
+        }
     }
-    Ok(Weights::Numbers(numbers))
+    wrong.map_or(Ok(Weights::Numbers(numbers)), Err)
 }
 
 /// What a pattern names for an element.
