@@ -131,7 +131,7 @@ proptest! {
                 Step::Limits { duration_s, ids_max } => {
                     let limits = ProducerLimits { duration_s, ids_max };
                     let changes = limits != model.limits;
-                    prop_assert_eq!(stream.set_producer_limits(limits), changes);
+                    prop_assert_eq!(stream.set_producer_limits(limits).is_some(), changes);
                     if changes {
                         model.producers.clear();
                         model.limits = limits;
@@ -190,7 +190,7 @@ fn ids_as_high_as_numbers_go_are_never_past() {
 fn a_stream_without_producers_is_as_small_as_before() {
     assert!(Stream::default().producers().is_none());
     let mut stream = Stream::default();
-    assert!(!stream.set_producer_limits(ProducerLimits::INITIAL));
+    assert!(stream.set_producer_limits(ProducerLimits::INITIAL).is_none());
     assert!(stream.producers().is_none());
 }
 

@@ -200,10 +200,16 @@ fn parse_limits(args: &Args<'_>, before: ProducerLimits) -> Result<ProducerLimit
 fn xcfgset(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let limits = parse_limits(args, stream.producer_limits())?;
-        let changes = stream.set_producer_limits(limits);
-        Ok(if changes { Change::aside(None, ()) } else { Change::nothing(()) })
+        Ok(match stream.set_producer_limits(limits) {
+            Some(forgotten) => Change::aside(None, Some(forgotten)),
+            None => Change::nothing(None),
+        })
     })?;
-    let ((), effect) = outcome.ok_or(CmdError::NoSuchKey)?;
+    let (forgotten, effect) = outcome.ok_or(CmdError::NoSuchKey)?;
+    if let Some(forgotten) = forgotten {
+        let allocations = forgotten.allocations();
+        cx.worker().discard_part(forgotten, allocations);
+    }
     reply.ok();
     Ok(effect)
 }

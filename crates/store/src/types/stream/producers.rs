@@ -191,9 +191,10 @@ impl Producers {
             .map(|producer| (&*producer.name, producer.ids.iter().map(|known| (&*known.id, known.entry))))
     }
 
-    /// Forgets all ids, and has other limits.
-    pub(super) fn set_limits(&mut self, limits: ProducerLimits) {
-        *self = Producers { counts: self.counts, ..Producers::new(limits) };
+    /// Forgets all ids, and has other limits; gives what was known, for whoever would rather free it elsewhere.
+    pub(super) fn set_limits(&mut self, limits: ProducerLimits) -> Producers {
+        let others = Producers { counts: self.counts, ..Producers::new(limits) };
+        std::mem::replace(self, others)
     }
 
     /// The entry that came with a producer's id, unless that is past.
@@ -302,7 +303,7 @@ impl Producers {
     }
 
     /// How many allocations there are to free, about.
-    pub(super) fn allocations(&self) -> usize {
+    pub fn allocations(&self) -> usize {
         self.ids + 4 * self.all.len() + 1
     }
 

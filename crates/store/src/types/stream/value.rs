@@ -280,13 +280,10 @@ impl Stream {
         self.producers().map_or(ProducerLimits::INITIAL, Producers::limits)
     }
 
-    /// Changes how much is remembered of producers. Unless it was so before, what was is forgotten; tells whether.
-    pub fn set_producer_limits(&mut self, limits: ProducerLimits) -> bool {
-        let changes = limits != self.producer_limits();
-        if changes {
-            self.producers_mut().set_limits(limits);
-        }
-        changes
+    /// Changes how much is remembered of producers. Unless it was so before, what was is forgotten, and given to whoever
+    /// would rather free it elsewhere.
+    pub fn set_producer_limits(&mut self, limits: ProducerLimits) -> Option<Producers> {
+        (limits != self.producer_limits()).then(|| self.producers_mut().set_limits(limits))
     }
 
     fn producers_mut(&mut self) -> &mut Producers {
