@@ -67,6 +67,7 @@ fn xadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
     let came_again = is_replaying && producer.is_some() && options.id == NewId::Next;
     let makes_stream = options.makes_stream && !came_again;
     let limits_of_new = if makes_stream { limits_of_new(cx) } else { None };
+    let mut told_limits = limits_of_new;
     let add = |stream: &mut Stream| {
         let known = match producer {
             Some(_) if came_again => Some(stream.last_id()),
@@ -89,6 +90,10 @@ fn xadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
             if is_replaying {
                 // Nothing expires by itself meanwhile, and a long log has many producers.
                 stream.forget_past(now_ms, usize::MAX);
+            }
+            if stream.is_new_to_producers() {
+                // What is remembered must not hang on the settings under which the log is read.
+                told_limits = Some(stream.producer_limits());
             }
             stream.remember(name, of_producer, id);
         }
@@ -123,14 +128,14 @@ fn xadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
     let (key, id_text) = (cx.key, IdText::of(id));
     let mut words: Vec<Word<'_>> = vec!["XADD".into(), key.into()];
     if let Some(asked) = options.producer
-        && limits_of_new.is_none()
+        && told_limits.is_none()
     {
         words.extend(asked.words(args));
     }
     words.extend(options.trimming.filter(|_| trimmed > 0).into_iter().flat_map(|trim| words_of_trim(trim, len)));
     words.push(id_text.as_bytes().into());
     let mut effect = cx.log_of(&words, args.from(options.fields_at).map(Word::Bytes));
-    if let Some(limits) = limits_of_new {
+    if let Some(limits) = told_limits {
         // Whoever gets other limits forgets what it remembered.
         effect = log_limits(cx, limits);
         if let Some((name, of_producer)) = producer {

@@ -224,6 +224,7 @@ fn xidmprecord(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         return Err(RECORD_WITHOUT_ID);
     }
     let (now_ms, is_replaying) = (cx.now_ms(), cx.is_replaying());
+    let mut told_limits = None;
     let outcome = cx.update_existing(|stream: &mut Stream| {
         // A log says what was remembered, though the entry was deleted meanwhile.
         if !is_replaying && stream.get(entry).is_none() {
@@ -235,11 +236,16 @@ fn xidmprecord(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
             Some(_) if !is_replaying => return Err(OF_ANOTHER_ENTRY),
             _ => {}
         }
+        told_limits = stream.is_new_to_producers().then(|| stream.producer_limits());
         stream.remember(name, id, entry);
         Ok(Change::aside(None, ()))
     })?;
     let ((), effect) = outcome.ok_or(CmdError::NoSuchKey)?;
     reply.ok();
+    if let Some(limits) = told_limits {
+        _ = log_limits(cx, limits);
+        return Ok(log_record(cx, name, id, entry));
+    }
     Ok(effect)
 }
 

@@ -295,6 +295,11 @@ impl Stream {
         self.producers()?.entry_of(producer, id, now_ms)
     }
 
+    /// Whether it has remembered no id of a producer's yet.
+    pub fn is_new_to_producers(&self) -> bool {
+        self.producers().is_none_or(|producers| producers.counts().added == 0)
+    }
+
     /// Remembers that an entry has come with this id of a producer's.
     pub fn remember(&mut self, producer: &[u8], id: &[u8], entry: StreamId) {
         let producers = self.producers_mut();
