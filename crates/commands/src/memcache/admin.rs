@@ -8,6 +8,10 @@ use tenon_engine::config::Caller;
 use tenon_engine::saving::{Ending, OnFailure};
 use tenon_engine::worker::Worker;
 
+/// How long before the server's start a time may lie that an item could have been stored at: memcached's clock has run for a
+/// minute when it starts.
+const CLOCK_AHEAD_MS: u64 = 60_000;
+
 /// The database that memcached's clients live in.
 pub const DATABASE: usize = 0;
 
@@ -70,20 +74,29 @@ pub static QUIT: TextCommand = TextCommand {
     summary: "Closes the connection once everything asked before is answered.",
 };
 
-/// Empties the store now, or at the time that the client gave. A flush that was to come before is forgotten.
+/// Empties the store now, or at the time that the client gave. A flush that was to come before is forgotten. As in memcached
+/// a time that was before the server's start finds nothing: whatever is there was stored later.
 pub fn flush_all(engine: &Engine, worker: &mut Worker, exptime: Option<i64>) -> Answer {
     if !engine.config.memcached_flush_all() {
         return Answer::FlushDisabled;
     }
     worker.stats.all.mc_flush.add(1);
-    match Expiry::of(exptime.unwrap_or(0), worker.clock.now_ms) {
+    let exptime = exptime.unwrap_or(0);
+    match Expiry::of(exptime, worker.clock.now_ms) {
+        Expiry::At(ms) => engine.flush_schedule.set(Some(ms)),
+        Expiry::Over if is_before_any_item(exptime, engine.started_ms) => engine.flush_schedule.set(None),
         Expiry::Never | Expiry::Over => {
             engine.flush_schedule.set(None);
             engine.empty_database(worker, DATABASE);
         }
-        Expiry::At(ms) => engine.flush_schedule.set(Some(ms)),
     }
     Answer::Ok
+}
+
+/// Whether no item can have been stored before this time, which has passed, on a server that started then. What is below 0
+/// is no time.
+fn is_before_any_item(exptime: i64, started_ms: u64) -> bool {
+    exptime > 0 && exptime.unsigned_abs().saturating_mul(1_000) < started_ms.saturating_sub(CLOCK_AHEAD_MS)
 }
 
 /// Ends the server, in the way that the words say.
@@ -154,6 +167,24 @@ pub fn cache_memlimit(engine: &Engine, worker: &mut Worker, megabytes: u64) -> A
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_was_stored_since_the_start() {
+        let started_ms = 1_800_000_000_500;
+        for (exptime, is_before) in [
+            (2_592_001, true),
+            (1_799_999_939, true),
+            (1_799_999_941, false),
+            (1_800_000_000, false),
+            (1_800_000_100, false),
+            (-1, false),
+            (i64::MIN, false),
+        ] {
+            assert_eq!(is_before_any_item(exptime, started_ms), is_before, "{exptime}");
+        }
+    }
+
     #[test]
     fn the_version_is_the_one_that_the_command_line_tells() {
         assert!(super::VERSION_TEXT.starts_with(tenon_engine::version::MEMCACHED));
