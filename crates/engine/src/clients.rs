@@ -140,6 +140,8 @@ pub struct Client {
     awaited: AtomicU8,
     /// Bytes of its input that are kept.
     pub input_bytes: AtomicU64,
+    /// When the last of those came from a client of memcached's protocol, in milliseconds since the UNIX epoch.
+    pub input_ms: AtomicU64,
     /// Bytes of replies that are not sent yet.
     pub output_bytes: AtomicU64,
     /// Bytes of memory that its unsent output takes, values that it shares with the data counted whole.
@@ -203,6 +205,7 @@ impl Client {
             subscribed: Default::default(),
             awaited: AtomicU8::new(Awaited::Request as u8),
             input_bytes: AtomicU64::new(0),
+            input_ms: AtomicU64::new(now_ms),
             output_bytes: AtomicU64::new(0),
             output_memory: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),

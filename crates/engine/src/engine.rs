@@ -490,6 +490,7 @@ impl Engine {
         worker.sweep();
         self.tidy_interpreters(worker);
         self.collect_if_asked(worker);
+        self.close_stalled_uploads(worker);
         // What the reaper has freed of this worker's comes back a part at a time: ten million blocks take seconds.
         let is_left = tenon_ds::slab::collect_some(COLLECTED_AT_ONCE);
         let next = if is_left { next } else { next.min(self.compact_tick(worker)) };

@@ -89,6 +89,8 @@ pub struct Worker {
     pub(crate) expires_from: usize,
     /// When it looked last for keys that are due, in milliseconds of the system's clock.
     pub(crate) expired_at_ms: u64,
+    /// When it looked last for clients that have stalled in the middle of a value, in milliseconds since the UNIX epoch.
+    pub(crate) looked_for_stalled_ms: u64,
     /// The snapshot that it has handed something over to.
     pub(crate) snapshot: KnownSnapshot,
     /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
@@ -145,6 +147,7 @@ impl Worker {
             remembered: KnownRemembered::default(),
             expires_from: 0,
             expired_at_ms: 0,
+            looked_for_stalled_ms: 0,
             snapshot: KnownSnapshot::default(),
             has_handed_over: false,
             waits_for_another_turn: false,

@@ -39,6 +39,9 @@ const BATCH_MAX: usize = 64;
 /// Data blocks from this many bytes on are taken out of the stream into chunks when they are not wholly there.
 const BIG_MIN: usize = 64 * 1024;
 
+/// From this many bytes on the beginning of a shorter one counts, too, while its rest has not come.
+const SHORT_MIN: usize = 4 * 1024;
+
 /// One client's connection.
 pub struct MemcacheConnection {
     client: Arc<Client>,
@@ -51,6 +54,8 @@ pub struct MemcacheConnection {
     login: Option<Box<Login>>,
     /// The bytes of requests that are not complete or could not run yet.
     pending: Vec<u8>,
+    /// What `pending` counts as the beginning of a request, once it has counted.
+    begun: Option<Upload>,
     /// The data block that is being read, and what it counts.
     filling: Option<(Filling, Upload)>,
     /// Whether one has been read this way to its end.
@@ -100,6 +105,7 @@ impl MemcacheConnection {
             is_new: protocol == MemcachedProtocol::Auto,
             login: engine.config.memcached_auth().then(Box::default),
             pending: Vec::new(),
+            begun: None,
             filling: None,
             has_filled: false,
             big: None,
@@ -153,6 +159,7 @@ impl MemcacheConnection {
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);
+        self.count_begun(engine, flow);
         let answered = out.len().saturating_sub(before) as u64;
         worker.stats.sent(answered);
         worker.sweep();
@@ -167,6 +174,7 @@ impl MemcacheConnection {
         client.input_bytes.store(kept, Ordering::Relaxed);
         if kept > 0 {
             engine.recent_input.note(worker.clock.now_ms, kept);
+            client.input_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         }
         client.set_awaited(self.awaited());
         flow
@@ -254,6 +262,32 @@ impl MemcacheConnection {
         }
     }
 
+    /// Counts what is kept of a request whose rest has not come. What waits for its turn is no beginning.
+    #[inline]
+    fn count_begun(&mut self, engine: &Engine, flow: Flow) {
+        let memory = if flow == Flow::Continue { self.pending.capacity() } else { 0 };
+        let memory = if memory < SHORT_MIN { 0 } else { memory };
+        match &mut self.begun {
+            Some(begun) => begun.holds(memory),
+            None if memory == 0 => {}
+            None => self.begun = Some(engine.uploads.begin_short(memory)),
+        }
+    }
+
+    /// How much the client may ask for.
+    fn limits(&self, engine: &Engine) -> Limits {
+        let (value_max, sasl) = (engine.config.max_value_size() as usize, engine.config.memcached_auth());
+        Limits {
+            value_max,
+            big_min: BIG_MIN,
+            takes_big: engine.takes_uploads(),
+            short_min: SHORT_MIN,
+            takes_short: engine.takes_short_uploads(self.begun.as_ref()),
+            sasl,
+            ..Limits::default()
+        }
+    }
+
     /// What the client has to send next.
     #[inline]
     fn awaited(&self) -> Awaited {
@@ -320,10 +354,4 @@ fn count_get(engine: &Engine, key: &[u8], is_hit: bool) {
         counts.gets += 1;
         counts.hits += u64::from(is_hit);
     });
-}
-
-/// How much a client may ask for.
-fn limits(engine: &Engine) -> Limits {
-    let (value_max, sasl) = (engine.config.max_value_size() as usize, engine.config.memcached_auth());
-    Limits { value_max, big_min: BIG_MIN, takes_big: engine.takes_uploads(), sasl, ..Limits::default() }
 }

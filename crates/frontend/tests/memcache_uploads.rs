@@ -149,3 +149,79 @@ fn a_limit_that_is_lowered_meanwhile_holds_for_the_next() {
     let answer = String::from_utf8(host.ask(&mut client, &rest)).expect("text");
     assert_eq!(answer, "HD\r\nSERVER_ERROR object too large for cache\r\n");
 }
+
+/// A server that keeps 16 MiB of unfinished short values, all but a few of which are taken by clients that say no more.
+fn with_short_ones() -> (Host, Vec<Client>) {
+    let mut host = Host::new();
+    host.set("maxmemory", "64mb");
+    let begun = [b"set stalled 0 0 64000\r\n".to_vec(), vec![b'v'; 63_900]].concat();
+    let stalled = Vec::from_iter((0..16 * MIB / begun.len()).map(|_| {
+        let mut client = host.memcached();
+        assert_eq!(host.ask(&mut client, &begun), b"");
+        client
+    }));
+    (host, stalled)
+}
+
+#[test]
+fn short_ones_count_too() {
+    let (mut host, mut stalled) = with_short_ones();
+    let mut full = host.memcached();
+    assert_eq!(host.says(&mut full, &format!("set full 0 0 64000\r\n{}", "v".repeat(63_900))), "");
+    // Those that grow, and those that begin, are let go; the rest of them is no request.
+    let mut growing = stalled.pop().expect("a client");
+    assert_eq!(host.ask(&mut growing, &[b'v'; 50]), NO_MEMORY);
+    assert_eq!(host.says(&mut growing, &format!("{}\r\nmn\r\n", "v".repeat(50))), "MN\r\n");
+    assert_eq!(host.says(&mut growing, &format!("set again 0 0 64000\r\n{}", "v".repeat(63_900))), "");
+    let (begun, rest) = ("v".repeat(5_000), "v".repeat(4_000));
+    let binary = |key: &str| [binary_set(key, 9_000), begun.clone().into_bytes()].concat();
+    let mut other = host.memcached();
+    host.says(&mut other, "set old 0 0 1\r\n1\r\nset kept 0 0 1\r\n1\r\n");
+    for begin in [format!("set old 0 0 9000\r\n{begun}"), format!("ms old 9000\r\n{begun}")] {
+        let mut client = host.memcached();
+        assert_eq!(host.ask(&mut client, begin.as_bytes()), NO_MEMORY);
+        assert_eq!(host.says(&mut client, &format!("{rest}\r\nget old kept\r\n")), "VALUE kept 0 1\r\n1\r\nEND\r\n");
+        // What comes at once, or is very short, needs no such memory.
+        assert_eq!(host.says(&mut client, &format!("set old 0 0 9000\r\n{begun}{rest}\r\n")), "STORED\r\n");
+        assert_eq!(host.says(&mut client, "set old 0 0 4000\r\nv"), "");
+        assert_eq!(host.says(&mut client, &format!("{}\r\n", "v".repeat(3_999))), "STORED\r\n");
+    }
+    let mut client = host.memcached();
+    let answer = host.ask(&mut client, &binary("old"));
+    assert_eq!((&answer[6..8], &answer[24..]), (&[0, 0x82][..], &b"Out of memory allocating item"[..]));
+    let noop = [&[0x80, 0x0a][..], &[0; 22]].concat();
+    assert_eq!(host.ask(&mut client, &[rest.as_bytes(), &noop].concat())[..2], [0x81, 0x0a]);
+    // Who goes makes room.
+    stalled.truncate(10);
+    assert_eq!(host.ask(&mut client, &binary("new")), b"");
+    assert_eq!(host.ask(&mut client, rest.as_bytes())[6..8], [0, 0]);
+}
+
+#[test]
+fn one_that_grows_is_let_go_in_every_protocol() {
+    for binary in [false, true] {
+        let (mut host, mut stalled) = with_short_ones();
+        let begin = if binary { binary_set("k", 9_000) } else { b"ms k 9000\r\n".to_vec() };
+        let mut client = host.memcached();
+        assert_eq!(host.ask(&mut client, &[&begin[..], &[b'v'; 4_500]].concat()), b"");
+        let mut last = host.memcached();
+        assert_eq!(host.says(&mut last, &format!("set full 0 0 64000\r\n{}", "v".repeat(63_900))), "");
+        let answer = host.ask(&mut client, &[b'v'; 100]);
+        assert!(answer == NO_MEMORY || answer[6..8] == [0, 0x82], "{answer:?}");
+        let end = if binary { [&[0x80, 0x0a][..], &[0; 22]].concat() } else { b"\r\nmn\r\n".to_vec() };
+        let answer = host.ask(&mut client, &[&[b'v'; 4_400][..], &end].concat());
+        assert!(answer == b"MN\r\n" || answer[..2] == [0x81, 0x0a], "{answer:?}");
+        stalled.clear();
+    }
+}
+
+#[test]
+fn requests_that_wait_for_their_turn_do_not_count() {
+    let (mut host, _stalled) = with_short_ones();
+    let mut full = host.memcached();
+    assert_eq!(host.says(&mut full, &format!("set full 0 0 64000\r\n{}", "v".repeat(63_900))), "");
+    host.set("memcached-requests-per-turn", "1");
+    let mut client = host.memcached();
+    let requests = format!("set k 0 0 9000\r\n{}\r\n", "v".repeat(9_000)).repeat(5);
+    assert_eq!(host.says(&mut client, &requests), "STORED\r\n".repeat(5));
+}

@@ -2,7 +2,7 @@
 //! the requests only which handler runs which.
 
 use super::keys::{Keys, bytes_of};
-use super::{BATCH_MAX, MemcacheConnection, Progress, count_get, limits, loading};
+use super::{BATCH_MAX, MemcacheConnection, Progress, count_get, loading};
 use crate::Flow;
 use crate::memcache_watch::{Watch, seen_binary};
 use std::sync::atomic::Ordering;
@@ -82,7 +82,7 @@ impl MemcacheConnection {
         at: &mut usize,
         start: &mut usize,
     ) -> Parsed {
-        let limits = limits(engine);
+        let limits = self.limits(engine);
         // What a stranger asks for is not awaited, and what it may ask for depends on each request before.
         let is_stranger = self.is_stranger();
         let limits = if is_stranger { Limits { value_max: 0, ..limits } } else { limits };

@@ -2,7 +2,7 @@
 //! the verbs only which handler runs which request.
 
 use super::keys::{Keys, bytes_of};
-use super::{BATCH_MAX, MemcacheConnection, Progress, count_get, limits, loading, meta};
+use super::{BATCH_MAX, MemcacheConnection, Progress, count_get, loading, meta};
 use crate::Flow;
 use crate::memcache_watch::{Watch, seen_text};
 use std::sync::atomic::Ordering;
@@ -131,7 +131,7 @@ impl MemcacheConnection {
         at: &mut usize,
         start: &mut Start,
     ) -> Result<Parsed, Fatal> {
-        let limits = limits(engine);
+        let limits = self.limits(engine);
         while scratch.requests.len() < BATCH_MAX && scratch.hashes.len() < BATCH_MAX {
             if *at == buf.len() {
                 return Ok(Parsed::Incomplete);

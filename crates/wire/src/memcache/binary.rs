@@ -327,7 +327,7 @@ impl BinaryDecoder {
         }
         let (data, len) = if taken { (Span::big(0), 0) } else { (Span::bytes(at, data_len), data_len) };
         if buf.len() - at < len {
-            if len >= limits.big_min && (!limits.takes_big || let_go > 0) {
+            if let_go > 0 || !limits.keeps(len) {
                 let stale_key = (verb == BinaryStore::Set).then_some(key);
                 return self.refuse(head, Status::OutOfMemory, stale_key, len - let_go, at);
             }

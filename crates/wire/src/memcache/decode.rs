@@ -23,13 +23,32 @@ pub struct Limits {
     pub big_min: usize,
     /// Whether the caller has memory to fetch such a one; if not it is refused and passed over.
     pub takes_big: bool,
+    /// A shorter data block of this many bytes, not yet wholly there, is kept only if the caller has memory for it.
+    pub short_min: usize,
+    /// Whether it has; if not such a one is refused and passed over, too.
+    pub takes_short: bool,
     /// Whether clients of the binary protocol are asked who they are.
     pub sasl: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { value_max: 512 << 20, line_max: 2048, big_min: 32 << 10, takes_big: true, sasl: false }
+        Limits {
+            value_max: 512 << 20,
+            line_max: 2048,
+            big_min: 32 << 10,
+            takes_big: true,
+            short_min: 4 << 10,
+            takes_short: true,
+            sasl: false,
+        }
+    }
+}
+
+impl Limits {
+    /// Whether the beginning of a data block of so many bytes is kept until its rest comes.
+    pub(super) fn keeps(&self, len: usize) -> bool {
+        if len >= self.big_min { self.takes_big } else { self.takes_short || len < self.short_min }
     }
 }
 
@@ -208,10 +227,10 @@ impl TextDecoder {
         step
     }
 
-    /// Whether a data block is fetched that is not wholly there.
+    /// Whether a data block of so many bytes that is not wholly there is awaited.
     #[cold]
-    fn is_wanted(&self, limits: &Limits) -> bool {
-        limits.takes_big && self.let_go == 0
+    fn is_wanted(&self, len: usize, limits: &Limits) -> bool {
+        limits.keeps(len) && self.let_go == 0
     }
 
     #[inline(never)]
@@ -266,15 +285,18 @@ impl TextDecoder {
         let len = if taken { 0 } else { store.len };
         let ready = buf.len() - data_start;
         if ready < len || ready - len < 2 {
-            let is_big = ready < len && len >= limits.big_min;
-            if is_big && !self.is_wanted(limits) {
+            if ready < len && !self.is_wanted(len, limits) {
                 let stale_key = (store.verb == StoreVerb::Set).then_some(store.key.shifted(start));
                 let refusal = Refusal { error: RequestError::OutOfMemory, noreply: store.noreply, stale_key };
                 self.state = State::RestOfData { len: len + 2 - std::mem::take(&mut self.let_go) };
                 return Step::Refused { refusal, end: data_start };
             }
             self.state = State::Data { store, at, taken };
-            return if is_big { Step::Big { len, at: data_start } } else { Step::Incomplete };
+            return if ready < len && len >= limits.big_min {
+                Step::Big { len, at: data_start }
+            } else {
+                Step::Incomplete
+            };
         }
         self.state = State::Line { scanned: 0 };
         let end = data_start + len + 2;
@@ -312,7 +334,7 @@ impl TextDecoder {
             Ok(_) if len > limits.value_max => {
                 Some(Refusal { error: RequestError::TooLarge, noreply: false, stale_key: Some(key) })
             }
-            Ok(_) if len >= limits.big_min && buf.len() - start - at < len && !self.is_wanted(limits) => {
+            Ok(_) if buf.len() - start - at < len && !self.is_wanted(len, limits) => {
                 Some(Refusal { error: RequestError::OutOfMemory, noreply: false, stale_key: Some(key) })
             }
             Ok(_) => None,
@@ -341,6 +363,10 @@ impl TextDecoder {
     ) -> Result<Step, Fatal> {
         let (data, beside) = if taken { (Span::big(0), 0) } else { (Span::bytes(start + at, len), len) };
         if buf.len() - start - at < beside + 2 {
+            if buf.len() - start - at < beside && !self.is_wanted(len, limits) {
+                // As if it had not begun to come.
+                return self.read_line(buf, start, 0, args, &Limits { value_max: usize::MAX, ..limits.clone() });
+            }
             return Ok(self.await_meta_data(buf, start, len, at, taken, limits));
         }
         let first = args.spans.len();
