@@ -9,7 +9,11 @@ use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::{NewValue, ValueRef};
 use tenon_engine::store::types::Object;
+use tenon_engine::string;
 use tenon_engine::wire::memcache::ArithmeticVerb;
+
+/// Bytes of a value that memcached keeps in one piece, its head not counted: longer ones are in chunks, and no numbers to it.
+const WHOLE_LEN_MAX: usize = 512 * 1024;
 
 /// Counts up.
 pub static INCR: TextCommand = TextCommand {
@@ -87,8 +91,8 @@ pub(super) fn number_of(cx: &KeyCx<'_>, slot: Slot) -> Result<(u64, usize), Answ
     let found = match cx.string(slot).map_err(|_| Answer::WrongType)? {
         ValueRef::Int(int) => u64::try_from(int).ok().map(|number| (number, decimal_len(number))),
         ValueRef::Bytes(text) => parsed(text),
-        ValueRef::Object(Object::Shared(text)) => parsed(text),
-        // memcached does not count in values that it keeps in chunks, either.
+        ValueRef::Object(Object::Shared(text)) if text.len() <= WHOLE_LEN_MAX => parsed(text),
+        ValueRef::Object(Object::Rope(rope)) if rope.len() <= WHOLE_LEN_MAX => parsed(&rope.to_vec()),
         ValueRef::Packed(..) | ValueRef::Object(_) => None,
     };
     found.ok_or(Answer::NonNumeric)
@@ -96,12 +100,7 @@ pub(super) fn number_of(cx: &KeyCx<'_>, slot: Slot) -> Result<(u64, usize), Answ
 
 /// Whether an item has anything that could be a number: memcached compares tokens before it reads one.
 pub(super) fn may_be_number(cx: &KeyCx<'_>, slot: Slot) -> bool {
-    cx.string(slot).is_ok_and(|value| match value {
-        ValueRef::Int(_) => true,
-        ValueRef::Bytes(text) => !text.is_empty(),
-        ValueRef::Object(Object::Shared(text)) => !text.is_empty(),
-        ValueRef::Packed(..) | ValueRef::Object(_) => false,
-    })
+    cx.string(slot).is_ok_and(|value| (1..=WHOLE_LEN_MAX).contains(&string::len(value)))
 }
 
 /// Writes a number where a text of `len` bytes is. As in memcached a text never becomes shorter: blanks fill it up.

@@ -131,14 +131,17 @@ fn tell_stored(cx: &mut KeyCx<'_>, how: Storing, answer: Answer, expiry: Expiry,
         _ => "not_stored",
     };
     let fd = cx.worker().client_fd();
-    let ttl = expiry.seconds_left(cx.now_ms()).unwrap_or(0);
     let slot = cx.find_as_it_is();
     let class = slot.map_or(0, |slot| cx.entry(slot).size_class());
-    // Of what was added to it tells the whole.
-    let size = match (how, answer, slot) {
-        (Storing::Append | Storing::Prepend, Answer::Stored, Some(slot)) => size_of(cx, slot),
-        _ => size,
+    // Of what was added to it tells the whole, which expires when it was to before.
+    let (size, ttl) = match (how, answer, slot) {
+        (Storing::Append | Storing::Prepend, Answer::Stored, Some(slot)) => {
+            let expiry = Expiry::of_deadline(cx.entry(slot).deadline_ms());
+            (size_of(cx, slot), expiry.seconds_left(cx.now_ms()))
+        }
+        _ => (size, expiry.seconds_left(cx.now_ms())),
     };
+    let ttl = ttl.unwrap_or(0);
     cx.engine().tell_watchers(Watched::MUTATIONS, |line| {
         line.extend_from_slice(b"type=item_store key=");
         write_encoded(cx.key, line);
