@@ -1,4 +1,4 @@
-//! Requests of memcached clients over UDP: one datagram each, with a frame header, answered by as many as it takes. Knows
+//! Requests of memcached clients over UDP: in one datagram, with a frame header, each answered by as many as it takes. Knows
 //! no socket.
 //!
 //! ```text
@@ -8,7 +8,9 @@
 //! +------------+-----------------+---------------------+----------+------ ...
 //! ```
 //!
-//! Whoever sends in another's name gets that other one the answers. So an answer is bounded by its request's length, and
+//! Of a request's header memcached looks at the id, and whether it is the only datagram: if not it is dropped.
+//!
+//! Whoever sends in another's name gets that other one the answers. So a datagram's answers are bounded by its length, and
 //! what is no request has none: two servers would never be done answering each other's errors.
 
 use crate::Flow;
@@ -29,7 +31,6 @@ const PAYLOAD_MAX: usize = DATAGRAM_MAX - HEADER;
 
 const COMPLAINT: &[u8] = b"ERROR\r\n";
 const TOO_LARGE: &[u8] = b"SERVER_ERROR response too large for UDP\r\n";
-const SEVERAL: &[u8] = b"SERVER_ERROR multi-packet request not supported\r\n";
 
 /// Runs the requests of a datagram and hands each datagram of the answer to `send`.
 pub fn on_datagram(
@@ -44,32 +45,14 @@ pub fn on_datagram(
     if engine.config.memcached_auth() || engine.refuses(&info).is_some() || request.is_empty() {
         return;
     }
+    if header[4..6] != [0, 1] {
+        return;
+    }
     let longest = match engine.config.memcached_udp_amplification_max() as usize {
         0 => PAYLOAD_MAX * usize::from(u16::MAX),
         factor => (datagram.len() * factor).min(PAYLOAD_MAX * usize::from(u16::MAX)),
     };
-    let is_binary = request[0] == REQUEST_MAGIC;
-    let mut out = OutBuf::new();
-    if header[2..6] == [0, 0, 0, 1] {
-        answer(engine, worker, info, request, longest, &mut out);
-    } else if !is_binary {
-        out.tail().extend_from_slice(SEVERAL);
-    }
-    if length_with_headers(out.len()) > longest {
-        out.clear();
-        if !is_binary && length_with_headers(TOO_LARGE.len()) <= longest {
-            out.tail().extend_from_slice(TOO_LARGE);
-        }
-    }
-    if !is_complaint(&out) {
-        send_frames([header[0], header[1]], &mut out, send);
-    }
-}
-
-/// Whether an answer says of each line that it is no request: two servers could tell each other so for ever.
-fn is_complaint(out: &OutBuf) -> bool {
-    let lines = |bytes: &[u8]| bytes.chunks(COMPLAINT.len()).all(|line| line == COMPLAINT);
-    out.contiguous().is_some_and(|bytes| !bytes.is_empty() && lines(bytes))
+    answer(engine, worker, info, [header[0], header[1]], request, longest, send);
 }
 
 /// Bytes of an answer together with the headers of its frames.
@@ -77,38 +60,74 @@ fn length_with_headers(len: usize) -> usize {
     len + len.div_ceil(PAYLOAD_MAX) * HEADER
 }
 
-/// Runs requests until they are answered, or their answer is longer than it may be.
-fn answer(engine: &Engine, worker: &mut Worker, info: ClientInfo, request: &[u8], longest: usize, out: &mut OutBuf) {
+/// Runs requests and sends the answer of each, as long as all together are no longer than they may be.
+fn answer(
+    engine: &Engine,
+    worker: &mut Worker,
+    info: ClientInfo,
+    request_id: [u8; 2],
+    requests: &[u8],
+    longest: usize,
+    send: &mut dyn FnMut(&[u8]),
+) {
     let client = engine.clients.unlisted(info, worker.clock.now_ms);
     let mut connection = MemcacheConnection::for_datagram(engine, client);
-    let mut flow = connection.on_bytes(engine, worker, request, out);
+    let mut out = OutBuf::new();
+    let mut flow = connection.on_bytes(engine, worker, requests, &mut out);
+    let mut ends = connection.take_ends();
     // What a pause holds up is lost, as any datagram may be.
     while flow == Flow::Drain && out.len() <= longest {
-        // Nothing waits for room here: the answer is taken off as it grows, and put back whole.
-        let mut taken = std::mem::take(out);
-        flow = connection.on_bytes(engine, worker, &[], out);
-        taken.append(out);
-        *out = taken;
+        // Nothing waits for room here: the answers are taken off as they grow, and put back whole.
+        let mut taken = std::mem::take(&mut out);
+        flow = connection.on_bytes(engine, worker, &[], &mut out);
+        ends.extend(connection.take_ends().into_iter().map(|end| taken.len() + end));
+        taken.append(&mut out);
+        out = taken;
+    }
+    if ends.last().is_none_or(|&end| end < out.len()) {
+        ends.push(out.len());
+    }
+    let (mut from, mut left) = (0, longest);
+    for end in ends {
+        let len = end - std::mem::replace(&mut from, end);
+        if length_with_headers(len) <= left {
+            left -= length_with_headers(len);
+            send_frames(request_id, &mut out, len, send);
+            continue;
+        }
+        out.advance(len);
+        if requests[0] != REQUEST_MAGIC && length_with_headers(TOO_LARGE.len()) <= left {
+            left -= length_with_headers(TOO_LARGE.len());
+            let mut refused = OutBuf::new();
+            refused.tail().extend_from_slice(TOO_LARGE);
+            send_frames(request_id, &mut refused, TOO_LARGE.len(), send);
+        }
     }
 }
 
-fn send_frames(request_id: [u8; 2], out: &mut OutBuf, send: &mut dyn FnMut(&[u8])) {
-    let total = out.len().div_ceil(PAYLOAD_MAX) as u16;
+/// Sends the next `len` bytes as an answer, unless it only says that something is no request: two servers could tell each
+/// other so for ever.
+fn send_frames(request_id: [u8; 2], out: &mut OutBuf, len: usize, send: &mut dyn FnMut(&[u8])) {
+    let total = len.div_ceil(PAYLOAD_MAX) as u16;
     let mut frame = Vec::with_capacity(DATAGRAM_MAX);
+    let mut left = len;
     for sequence in 0..total {
         frame.clear();
         frame.extend_from_slice(&request_id);
         frame.extend_from_slice(&sequence.to_be_bytes());
         frame.extend_from_slice(&total.to_be_bytes());
         frame.extend_from_slice(&[0, 0]);
-        while frame.len() < DATAGRAM_MAX && !out.is_empty() {
+        while frame.len() < DATAGRAM_MAX && left > 0 {
             let mut slices = [IoSlice::new(&[])];
             out.io_slices(&mut slices);
-            let part = slices[0].len().min(DATAGRAM_MAX - frame.len());
+            let part = slices[0].len().min(DATAGRAM_MAX - frame.len()).min(left);
             frame.extend_from_slice(&slices[0][..part]);
             out.advance(part);
+            left -= part;
         }
-        send(&frame);
+        if &frame[HEADER..] != COMPLAINT {
+            send(&frame);
+        }
     }
 }
 
@@ -167,6 +186,45 @@ mod tests {
     }
 
     #[test]
+    fn each_request_of_a_datagram_is_answered_by_itself() {
+        let (engine, worker) = &mut engine(&[(b"memcached-udp-amplification-max", b"0")]);
+        let value = "x".repeat(2_000);
+        converse(engine, worker, HERE, &framed(format!("set long 5 0 2000\r\n{value}\r\n").as_bytes()));
+        let requests = "set k 0 0 1\r\nv\r\nset q 0 0 1 noreply\r\nw\r\nget long\r\nbogus\r\nget k q\r\nget ";
+        let answers = converse(engine, worker, HERE, &framed(requests.as_bytes()));
+        let head = |sequence: u8, total: u8| vec![1, 2, 0, sequence, 0, total, 0, 0];
+        let whole = format!("VALUE long 5 2000\r\n{value}\r\nEND\r\n");
+        let (first, second) = whole.as_bytes().split_at(PAYLOAD_MAX);
+        let expected = [
+            (head(0, 1), b"STORED\r\n".to_vec()),
+            (head(0, 2), first.to_vec()),
+            (head(1, 2), second.to_vec()),
+            (head(0, 1), b"VALUE k 0 1\r\nv\r\nVALUE q 0 1\r\nw\r\nEND\r\n".to_vec()),
+        ];
+        assert_eq!(answers, expected);
+        // A line of keys that is read in parts is one request, and what is refused takes its data with it.
+        let keys = " k".repeat(2_000);
+        let too_long = format!("set {} 0 0 2\r\nab\r\n", "k".repeat(251));
+        let answers = converse(engine, worker, HERE, &framed(format!("get{keys}\r\n{too_long}mn\r\n").as_bytes()));
+        let total = answers[0].0[5];
+        let text =
+            |answers: &[(Vec<u8>, Vec<u8>)]| answers.iter().flat_map(|(_, part)| part.clone()).collect::<Vec<u8>>();
+        assert_eq!(
+            text(&answers[..total.into()]),
+            ["VALUE k 0 1\r\nv\r\n".repeat(2_000), "END\r\n".into()].concat().as_bytes()
+        );
+        let rest = &answers[total.into()..];
+        assert_eq!(rest.len(), 2, "{rest:?}");
+        assert_eq!(rest[1].1, b"MN\r\n");
+        // The sequence number of a lone datagram says nothing.
+        let lone = [&[1, 2, 0, 5, 0, 1, 9, 9], &b"mn\r\n"[..]].concat();
+        assert_eq!(converse(engine, worker, HERE, &lone), [(head(0, 1), b"MN\r\n".to_vec())]);
+        let mut noops = vec![0; 48];
+        (noops[0], noops[1], noops[24], noops[25]) = (0x80, 0x0a, 0x80, 0x0a);
+        assert_eq!(converse(engine, worker, HERE, &framed(&noops)).len(), 2);
+    }
+
+    #[test]
     fn whoever_asks_while_data_is_loaded_is_told_so() {
         let (engine, worker) = &mut engine(&[(b"memcached-udp-amplification-max", b"0")]);
         converse(engine, worker, HERE, &framed(b"set k 0 0 1\r\nv\r\n"));
@@ -222,8 +280,9 @@ mod tests {
         }
         // From elsewhere, as long as the server is protected.
         assert_eq!(converse(engine, worker, "10.1.2.3:5", &framed(b"version\r\n")), []);
-        let several = [&[1, 2, 0, 0, 0, 2, 0, 0], &b"get k\r\n"[..]].concat();
-        assert_eq!(converse(engine, worker, HERE, &several)[0].1, SEVERAL);
+        for header in [[1, 2, 0, 0, 0, 2, 0, 0], [1, 2, 0, 1, 0, 2, 0, 0], [1, 2, 0, 0, 0, 0, 0, 0]] {
+            assert_eq!(converse(engine, worker, HERE, &[&header, &b"get k\r\n"[..]].concat()), []);
+        }
         for request in [&b"watch\r\n"[..], b"watch mutations\r\n"] {
             converse(engine, worker, HERE, &framed(request));
             assert_eq!(engine.watchers.counts().watchers, 0);

@@ -66,6 +66,8 @@ pub struct MemcacheConnection {
     dump: Option<Dump>,
     /// Whether the client is told what others do: what it sends is not read any more.
     is_watching: bool,
+    /// Where each answer ends that the last call has written to its end; of a datagram only.
+    ends: Option<Vec<usize>>,
     /// Whether it has said that it goes.
     has_quit: bool,
     /// Where the answers end that memcached would have sent by now. Behind others it lists nothing and lets nobody watch.
@@ -92,7 +94,7 @@ impl MemcacheConnection {
     /// A connection at its start.
     pub fn new(engine: &Engine, client: Arc<Client>) -> MemcacheConnection {
         connections::tell_new(engine, &client);
-        MemcacheConnection::for_datagram(engine, client)
+        MemcacheConnection { ends: None, ..MemcacheConnection::for_datagram(engine, client) }
     }
 
     /// One for the requests of a datagram, which nobody is told of.
@@ -111,6 +113,7 @@ impl MemcacheConnection {
             big: None,
             dump: None,
             is_watching: false,
+            ends: Some(Vec::new()),
             has_quit: false,
             sent_until: 0,
             turn_left: u32::MAX,
@@ -191,9 +194,12 @@ impl MemcacheConnection {
         if self.client.paused.load(Ordering::Relaxed) {
             self.client.paused.store(false, Ordering::Relaxed);
         }
-        if self.dump.is_some() && !self.go_on_with_dump(engine, worker, out) {
-            self.pending.extend_from_slice(input);
-            return Flow::Drain;
+        if self.dump.is_some() {
+            if !self.go_on_with_dump(engine, worker, out) {
+                self.pending.extend_from_slice(input);
+                return Flow::Drain;
+            }
+            self.note_end(out);
         }
         if let Some((filling, upload)) = &mut self.filling {
             input = filling.add(input);
@@ -311,6 +317,19 @@ impl MemcacheConnection {
         }
         self.turn_left -= 1;
         out.len() > OUTPUT_OF_STRANGER && (engine.is_much_output(out.len()) || self.is_stranger())
+    }
+
+    /// Notes that an answer ends here.
+    #[inline]
+    fn note_end(&mut self, out: &OutBuf) {
+        if let Some(ends) = &mut self.ends {
+            ends.push(out.len());
+        }
+    }
+
+    /// Where each answer ends that the last call has written to its end.
+    pub(crate) fn take_ends(&mut self) -> Vec<usize> {
+        self.ends.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Counts the requests of a batch.

@@ -167,6 +167,7 @@ impl MemcacheConnection {
                 worker.stats.all.errors.add(1);
                 let refused = if is_loading { Refused::LOADING } else { Refused::NOT_KEPT };
                 refused.write(head, out);
+                self.note_end(out);
                 keys.skip_to(keys.passed() + usize::from(key_of_step(step).is_some()));
                 continue;
             }
@@ -210,6 +211,7 @@ impl MemcacheConnection {
                 }
                 _ => unreachable!("a batch holds whole requests"),
             }
+            self.note_end(out);
             if self.client.killed.load(Ordering::Relaxed) {
                 flow = Some(Flow::CloseAfterFlush);
                 break;

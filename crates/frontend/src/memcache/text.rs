@@ -215,6 +215,7 @@ impl MemcacheConnection {
                     (Some(answer), _) => answer.write(out.tail()),
                 }
                 worker.stats.all.errors.add(1);
+                self.note_end(out);
                 args_from = request.args_end;
                 keys.skip_to(request.hashes_end);
                 at = end_of(&request.step);
@@ -259,6 +260,10 @@ impl MemcacheConnection {
             // Behind these memcached sends what it has to say.
             if let Step::Request { request: Request::Get { .. } | Request::MetaNoop, .. } = request.step {
                 self.sent_until = out.len();
+            }
+            let is_part = matches!(request.step, Step::Request { request: Request::Get { last: false, .. }, .. });
+            if !is_part && !matches!(outcome, Ran::Partly(_) | Ran::Dumping) {
+                self.note_end(out);
             }
             match outcome {
                 Ran::Wholly => ran += 1,
