@@ -10,7 +10,6 @@ mod server;
 mod string;
 mod write;
 
-pub use crate::lendings::is_long;
 pub use crate::record::Word;
 pub use collection::{Change, view_of};
 pub use following::FollowingCx;

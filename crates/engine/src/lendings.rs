@@ -49,7 +49,7 @@ const LENT_FROM: usize = 8_192;
 
 /// Whether collections are lent to who looks at so many elements.
 #[inline]
-pub fn is_long(elements: usize) -> bool {
+fn is_long(elements: usize) -> bool {
     elements >= LENT_FROM
 }
 

@@ -1,6 +1,6 @@
 //! Reading and changing a collection: what every change of one entails is done here. Knows no particular type.
 
-use super::{Deadline, KeyCx, KeysCx};
+use super::{Deadline, KeyCx};
 use crate::command::Effect;
 use crate::errors::CmdError;
 use crate::large::SizeBefore;
@@ -78,22 +78,6 @@ impl<R> Change<R> {
 #[inline]
 pub fn view_of<T: Collection>(value: ValueRef<'_>) -> Result<T::View<'_>, CmdError> {
     value.collection::<T>().ok_or(CmdError::WrongType)
-}
-
-impl KeysCx<'_> {
-    /// The collections of several keys, for reading at the same time: an access of each, counted as a hit or a miss.
-    ///
-    /// # Errors
-    /// When a key holds another type.
-    pub fn read_collections<'k, T: Collection>(
-        &mut self,
-        keys: impl Iterator<Item = &'k [u8]> + Clone,
-    ) -> Result<Vec<Option<T::View<'_>>>, CmdError> {
-        for key in keys.clone() {
-            self.key(key).read_collection::<T>()?;
-        }
-        keys.map(|key| self.peek(key).map(|entry| view_of::<T>(entry.value())).transpose()).collect()
-    }
 }
 
 impl KeyCx<'_> {

@@ -61,22 +61,27 @@ impl Borrowed {
     }
 }
 
-fn values(borrowed: &[Borrowed]) -> Vec<Option<ValueRef<'_>>> {
+fn borrowed_values(borrowed: &[Borrowed]) -> Vec<Option<ValueRef<'_>>> {
     borrowed.iter().map(Borrowed::value).collect()
 }
 
 impl KeysCx<'_> {
-    /// Calls `visit` with the collections of these keys, as [`KeysCx::peek`] finds them. Where they have so many elements that it
-    /// takes long, that is done when the shards are free, and the command may not touch its keys any more.
+    /// Calls `visit` with the collections of these keys, as [`KeysCx::peek`] finds them. Where `steps` says that it looks at so many
+    /// elements of them that it takes long, that is done when the shards are free, and the command may not touch its keys any
+    /// more.
     pub fn with_values<'k, R>(
         &mut self,
         keys: impl Iterator<Item = &'k [u8]> + Clone,
-        elements: usize,
+        steps: impl FnOnce(&[Option<ValueRef<'_>>]) -> usize,
         visit: impl FnOnce(Vec<Option<ValueRef<'_>>>) -> R,
     ) -> R {
-        match is_long(elements).then(|| self.borrow_all(keys.clone())).flatten() {
+        let values = self.values(keys.clone());
+        if !is_long(steps(&values)) {
+            return visit(values);
+        }
+        match self.borrow_all(keys.clone()) {
             Some(borrowed) => {
-                let result = visit(values(&borrowed));
+                let result = visit(borrowed_values(&borrowed));
                 self.give_all_back(borrowed);
                 result
             }
@@ -85,8 +90,8 @@ impl KeysCx<'_> {
     }
 
     /// Makes something of the values of the keys at these places of the arguments, as [`KeysCx::peek`] finds them, and has it
-    /// stored. Where they have so many elements that it takes long, it is made when the shards are free, and stored when
-    /// they are held again: nothing has come in between as far as anybody can tell, since it is made anew if one of the values is
+    /// stored. Where `steps` says that so many of their elements are looked at that it takes long, it is made when the shards are
+    /// free, and stored when they are held again: nothing has come in between as far as anybody can tell, since it is made anew if one of the values is
     /// another one then.
     ///
     /// # Errors
@@ -94,17 +99,24 @@ impl KeysCx<'_> {
     pub fn make_and_store<M: Send + 'static>(
         &mut self,
         args: &Args<'_>,
-        (keys, elements): (Range<usize>, usize),
+        keys: Range<usize>,
         reply: &mut Reply<'_>,
+        steps: impl FnOnce(&[Option<ValueRef<'_>>]) -> usize,
         make: impl Fn(&Args<'_>, Vec<Option<ValueRef<'_>>>) -> Result<M, CmdError> + Send + 'static,
         store: impl FnOnce(&mut KeysCx<'_>, &Args<'_>, &mut Reply<'_>, M) -> Result<Effect, CmdError> + Send + 'static,
     ) -> Result<Effect, CmdError> {
-        let borrowed = is_long(elements).then(|| self.borrow_all(keys.clone().map(|at| args.get(at)))).flatten();
-        let Some(borrowed) = borrowed else {
-            let made = make(args, self.values(keys.map(|at| args.get(at))))?;
+        let names = keys.clone().map(|at| args.get(at));
+        let values = self.values(names.clone());
+        let steps = steps(&values);
+        if !is_long(steps) {
+            let made = make(args, values)?;
+            return store(self, args, reply, made);
+        }
+        let Some(borrowed) = self.borrow_all(names.clone()) else {
+            let made = make(args, self.values(names))?;
             return store(self, args, reply, made);
         };
-        let made = make(args, values(&borrowed));
+        let made = make(args, borrowed_values(&borrowed));
         self.worker.rest = Some(Box::new(move |cx, args, reply| {
             let keys = || keys.clone().map(|at| args.get(at));
             let now_ms = cx.expiry_now_ms();
@@ -115,7 +127,7 @@ impl KeysCx<'_> {
             }
             // What is due by now is gone.
             keys().for_each(|key| _ = cx.key(key).find());
-            cx.worker.discard_part(made, elements);
+            cx.worker.discard_part(made, steps);
             let made = make(args, cx.values(keys()))?;
             store(cx, args, reply, made)
         }));

@@ -48,8 +48,8 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         reply.int(0);
         return Ok(Effect::Unchanged);
     }
-    let parts = match cx.peek(from).map(|entry| entry.value()) {
-        Some(ValueRef::Object(object)) => object.allocations(),
+    let steps = |values: &[Option<ValueRef<'_>>]| match values {
+        [Some(ValueRef::Object(object))] => object.allocations(),
         _ => 0,
     };
     let make = |_: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| {
@@ -58,7 +58,7 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
             ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
         }))
     };
-    cx.make_and_store(args, (1..2, parts), reply, make, move |cx, args, reply, object| {
+    cx.make_and_store(args, 1..2, reply, steps, make, move |cx, args, reply, object| {
         Ok(store(cx, args, (database, replace), object, reply))
     })
 }

@@ -2,9 +2,10 @@
 
 use crate::redis::combination::Combination;
 use crate::redis::reply_item::bulk_item;
+use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::{KeysCx, is_long, view_of};
+use tenon_engine::context::{KeysCx, view_of};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::set::{Visited, difference, intersection, union, visit_difference, visit_union};
@@ -110,13 +111,9 @@ pub static SDIFFSTORE: Command = Command {
     run: Run::Keys(sdiffstore),
 };
 
-/// The sets of the keys from argument `first` up to `end`; one that is not there is empty.
-fn read_sets<'c>(
-    cx: &'c mut KeysCx<'_>,
-    args: &Args<'_>,
-    keys: std::ops::Range<usize>,
-) -> Result<Vec<Option<SetRef<'c>>>, CmdError> {
-    cx.read_collections::<Set>(keys.map(|index| args.get(index)))
+/// Sees to it that each key at these places of the arguments holds a set or nothing: an access of each.
+fn check_types(cx: &mut KeysCx<'_>, args: &Args<'_>, mut keys: Range<usize>) -> Result<(), CmdError> {
+    keys.try_for_each(|index| cx.key(args.get(index)).read_collection::<Set>().map(|_| ()))
 }
 
 /// Calls `visit` with the sets of the keys at these places of the arguments, which only a reply is made of: their shards need
@@ -124,23 +121,20 @@ fn read_sets<'c>(
 fn with_sets<R>(
     cx: &mut KeysCx<'_>,
     args: &Args<'_>,
-    (keys, combination): (std::ops::Range<usize>, Combination),
+    (keys, combination): (Range<usize>, Combination),
     visit: impl FnOnce(Vec<Option<SetRef<'_>>>) -> R,
 ) -> Result<R, CmdError> {
-    let sets = read_sets(cx, args, keys.clone())?;
-    let steps = steps(combination, &sets);
-    if !is_long(steps) {
-        return Ok(visit(sets));
-    }
-    cx.with_values(keys.map(|index| args.get(index)), steps, |values| Ok(visit(sets_of(values)?)))
+    check_types(cx, args, keys.clone())?;
+    let keys = keys.map(|index| args.get(index));
+    cx.with_values(keys, |values| steps(combination, values), |values| Ok(visit(sets_of(values)?)))
 }
 
 fn sets_of(values: Vec<Option<ValueRef<'_>>>) -> Result<Vec<Option<SetRef<'_>>>, CmdError> {
     values.into_iter().map(|value| value.map(view_of::<Set>).transpose()).collect()
 }
 
-fn steps(combination: Combination, sets: &[Option<SetRef<'_>>]) -> usize {
-    combination.steps(sets.iter().map(|set| set.map(|set| set.len())))
+fn steps(combination: Combination, values: &[Option<ValueRef<'_>>]) -> usize {
+    combination.steps(values.iter().map(|value| Some(value.as_ref()?.collection::<Set>()?.len())))
 }
 
 /// The sets to intersect; none when one of them is empty, as then nothing is in all.
@@ -247,9 +241,10 @@ fn make_and_store(
     make: impl Fn(Vec<Option<SetRef<'_>>>) -> Set + Send + 'static,
 ) -> Result<Effect, CmdError> {
     let sources = 2..args.len();
-    let steps = steps(combination, &read_sets(cx, args, sources.clone())?);
+    check_types(cx, args, sources.clone())?;
+    let steps = |values: &[Option<ValueRef<'_>>]| steps(combination, values);
     let make = move |_: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| Ok(make(sets_of(values)?));
-    cx.make_and_store(args, (sources, steps), reply, make, move |cx, args, reply, set: Set| {
+    cx.make_and_store(args, sources, reply, steps, make, move |cx, args, reply, set: Set| {
         reply.int(set.view().len() as i64);
         Ok(cx.key(args.get(1)).replace_with(event, set))
     })

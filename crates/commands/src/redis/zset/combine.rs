@@ -181,11 +181,11 @@ fn store(
 ) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.zset_limits();
     let (keys, options) = parse(cx, args, 2, operation, Output::Elsewhere, name)?;
-    let steps = steps(cx, args, (&keys, operation));
+    let steps = |values: &[Option<ValueRef<'_>>]| steps(operation, values);
     let make = move |_: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| {
         Ok(combine(sources_of(values)?, &options, operation, limits))
     };
-    cx.make_and_store(args, (keys, steps), reply, make, move |cx, args, reply, combined: Combined| {
+    cx.make_and_store(args, keys, reply, steps, make, move |cx, args, reply, combined: Combined| {
         reply.int(combined.len() as i64);
         Ok(cx.key(args.get(1)).replace_with(name, combined.into_zset(limits)))
     })

@@ -103,7 +103,7 @@ impl Options {
 pub(super) fn check_types(cx: &mut KeysCx<'_>, args: &Args<'_>, keys: &Range<usize>) -> Result<(), CmdError> {
     for index in keys.clone() {
         cx.key(args.get(index)).find_for_read();
-        source(cx, args.get(index))?;
+        cx.peek(args.get(index)).map(|entry| source_of(entry.value())).transpose()?;
     }
     Ok(())
 }
@@ -116,25 +116,22 @@ pub(super) fn with_sources<R>(
     (keys, combination): (&Range<usize>, Combination),
     visit: impl FnOnce(Vec<Option<Source<'_>>>) -> R,
 ) -> R {
-    let steps = steps(cx, args, (keys, combination));
-    cx.with_values(keys.clone().map(|index| args.get(index)), steps, |values| {
-        visit(sources_of(values).expect("the types were checked at this instant"))
-    })
+    let keys = keys.clone().map(|index| args.get(index));
+    cx.with_values(
+        keys,
+        |values| steps(combination, values),
+        |values| visit(sources_of(values).expect("the types were checked at this instant")),
+    )
 }
 
-/// How many members are about to be looked at.
-pub(super) fn steps(cx: &KeysCx<'_>, args: &Args<'_>, (keys, combination): (&Range<usize>, Combination)) -> usize {
-    let len = |index| source(cx, args.get(index)).expect("the types were checked at this instant").map(Source::len);
-    combination.steps(keys.clone().map(len))
+/// About how many members are looked at.
+pub(super) fn steps(combination: Combination, values: &[Option<ValueRef<'_>>]) -> usize {
+    combination.steps(values.iter().map(|value| Some(source_of((*value)?).ok()?.len())))
 }
 
 /// What values are that can be combined.
 pub(super) fn sources_of(values: Vec<Option<ValueRef<'_>>>) -> Result<Vec<Option<Source<'_>>>, CmdError> {
     values.into_iter().map(|value| value.map(source_of).transpose()).collect()
-}
-
-fn source<'c>(cx: &'c KeysCx<'_>, key: &[u8]) -> Result<Option<Source<'c>>, CmdError> {
-    cx.peek(key).map(|entry| source_of(entry.value())).transpose()
 }
 
 fn source_of(value: ValueRef<'_>) -> Result<Source<'_>, CmdError> {

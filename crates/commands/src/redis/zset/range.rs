@@ -160,7 +160,11 @@ fn give_range(
 fn zrangestore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let query = parse_stored(args)?;
     let limits = cx.engine().config.zset_limits();
-    let members = cx.key(args.get(2)).read_collection::<Zset>()?.map_or(0, |zset| query.ranks(zset).len());
+    cx.key(args.get(2)).read_collection::<Zset>()?;
+    let steps = |values: &[Option<ValueRef<'_>>]| {
+        let zset = values.iter().flatten().next().and_then(|value| value.collection::<Zset>());
+        zset.map_or(0, |zset| query.ranks(zset).len())
+    };
     let make = move |args: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| {
         let mut stored = Zset::default();
         if let Some(zset) = values.into_iter().flatten().next().map(view_of::<Zset>).transpose()? {
@@ -173,7 +177,7 @@ fn zrangestore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
         }
         Ok(stored)
     };
-    cx.make_and_store(args, (2..3, members), reply, make, |cx, args, reply, stored: Zset| {
+    cx.make_and_store(args, 2..3, reply, steps, make, |cx, args, reply, stored: Zset| {
         reply.int(stored.view().len() as i64);
         Ok(cx.key(args.get(1)).replace_with("zrangestore", stored))
     })
