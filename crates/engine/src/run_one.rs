@@ -146,9 +146,13 @@ impl Engine {
                 })
             }
             Run::Following { run, .. } => {
+                let rest = worker.rest.take();
                 let mut cx = self.following(worker, session, resolved, args, held);
                 cx.keys.lets_go = lets_go;
-                run(&mut cx, args, reply)
+                match rest {
+                    None => run(&mut cx, args, reply),
+                    Some(rest) => rest(&mut cx.keys, args, reply),
+                }
             }
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply).map(|()| Effect::Unchanged)

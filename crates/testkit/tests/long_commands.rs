@@ -192,6 +192,8 @@ fn what_is_only_read_is_anybodys_meanwhile() {
         ("ZUNIONSTORE dst 2 z s", "ZSCORE z member:7", bulk("7")),
         ("ZRANGESTORE dst z 0 -1", "ZSCORE z member:7", bulk("7")),
         ("COPY s dst REPLACE", "SISMEMBER s member:7", Value::Int(1)),
+        ("SORT l ALPHA STORE dst", "LINDEX l 7", bulk("member:7")),
+        ("SORT z BY nosort GET # GET none STORE dst", "ZSCORE z member:7", bulk("7")),
     ] {
         let was_seen = (0..ROUNDS).any(|_| {
             round += 1;
@@ -339,6 +341,13 @@ fn what_is_stored_is_of_the_moment_in_which_it_is_stored() {
     });
     assert_eq!(reply, Value::Int(1));
     assert_eq!(call(&mut client, &format!("SISMEMBER dst new:{number}")), Value::Int(1));
+    let reply = beside(&mut client, (&mut slow, id), "SORT s ALPHA DESC GET # GET none STORE dst", |client| {
+        number += 1;
+        call(client, &format!("EVAL return(redis.call('SADD','s',ARGV[1])) 0 z:{number}"));
+        has_come_to_set(client, id)
+    });
+    assert_eq!(call(&mut client, "LLEN dst"), reply);
+    assert_eq!(call(&mut client, "LRANGE dst 0 1"), Value::Array(vec![bulk(&format!("z:{number}")), bulk("")]));
 }
 
 /// A command that holds all of its keys to its end, and stores the union of `s` and `t`, named so often, in `dst`.

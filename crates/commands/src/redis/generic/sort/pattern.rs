@@ -46,6 +46,11 @@ impl<'a> Pattern<'a> {
         Pattern::Key { keys: KeyPattern { before, behind }, field }
     }
 
+    /// What it names for an element where that needs no key, if it names anything.
+    pub(super) fn of_itself<'e>(&self, element: &'e [u8]) -> Option<&'e [u8]> {
+        (*self == Pattern::Element).then_some(element)
+    }
+
     /// The keys that it names, if it names any.
     pub(super) fn keys(&self) -> Option<KeyPattern<'a>> {
         if let Pattern::Key { keys, .. } = self { Some(*keys) } else { None }

@@ -15,7 +15,7 @@ use tenon_engine::errors::CmdError;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::zset::Direction;
-use tenon_engine::store::types::{Hash, List, ValueType};
+use tenon_engine::store::types::{Hash, List, ListLimits, ValueType};
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
 
@@ -133,44 +133,118 @@ fn unsorted(sortable: Sortable<'_>, options: &Options<'_>) -> Option<Part> {
 
 fn sort(cx: &mut FollowingCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let options = options_of(cx, args, Storing::Allowed)?;
-    run(&mut cx.keys, args.get(1), &options, reply)
+    run(cx, args, &options, reply)
 }
 
 fn sort_ro(cx: &mut FollowingCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let options = options_of(cx, args, Storing::Refused)?;
-    run(&mut cx.keys, args.get(1), &options, reply)
+    run(cx, args, &options, reply)
 }
 
-fn run(cx: &mut KeysCx<'_>, key: &[u8], options: &Options<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let (elements, is_sorted) = match cx.key(key).read() {
-        Some(entry) => {
-            let sortable = Sortable::of(entry.value())?;
-            let part = unsorted(sortable, options);
-            let is_sorted = part.is_none();
-            let elements = Elements::of(sortable, &part.unwrap_or_else(|| sortable.whole()));
-            // Equal texts keep the order that elements have, and a set has none that would be the same elsewhere.
-            let is_open = matches!(options.by, By::Pattern(_)) && options.alpha;
-            let lacks_order = is_open && sortable.value_type() == ValueType::Set;
-            (if lacks_order { in_order(&elements) } else { elements }, is_sorted)
-        }
-        None => (Elements::default(), false),
-    };
-    let indexes = if is_sorted {
-        let wanted = options.range(elements.len());
-        let weights = weights(cx, &elements, options)?;
+fn run(
+    cx: &mut FollowingCx<'_>,
+    args: &Args<'_>,
+    options: &Options<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Effect, CmdError> {
+    let may_read_all_keys = cx.may_read_all_keys;
+    let cx = &mut cx.keys;
+    let mut key = cx.key(args.get(1));
+    let value = key.read().map(|entry| entry.value());
+    if options.named_keys().is_empty() {
+        value.map(Sortable::of).transpose()?;
+        return sort_alone(cx, args, options, may_read_all_keys, reply);
+    }
+    let taken = Taken::of(value, options)?;
+    let indexes = taken.in_order(options, |elements| {
+        let weights = weights(cx, elements, options)?;
         if options.is_done_with_keys() {
             cx.let_go();
         }
-        weights.sorted(&elements, options.descending, wanted)
-    } else {
-        (0..elements.len()).collect()
+        Ok(weights)
+    })?;
+    let Some(target) = options.store else {
+        answer(cx, &taken.elements, &indexes, options, reply);
+        return Ok(Effect::Unchanged);
     };
-    match options.store {
-        Some(target) => store(cx, target, &elements, &indexes, options, reply),
-        None => {
-            answer(cx, &elements, &indexes, options, reply);
-            Ok(Effect::Unchanged)
+    let (limits, mut room) = (cx.engine().list_limits(), Vec::new());
+    let list = result(&taken.elements, &indexes, options, limits, |pattern, element, stored| {
+        with_named(cx, pattern, element, &mut room, |named| match named {
+            Some(named) => named.with_text(|text| stored.push(text)),
+            None => stored.push(b""),
+        });
+    });
+    Ok(store(cx, target, list, reply))
+}
+
+/// Sorts a collection whose elements name no key: where it is large, others may use it meanwhile.
+fn sort_alone(
+    cx: &mut KeysCx<'_>,
+    args: &Args<'_>,
+    options: &Options<'_>,
+    may_read_all_keys: bool,
+    reply: &mut Reply<'_>,
+) -> Result<Effect, CmdError> {
+    let steps = |values: &[Option<ValueRef<'_>>]| steps(values[0], options);
+    if options.store.is_none() {
+        let taken = cx.with_values(std::iter::once(args.get(1)), steps, |values| Taken::of(values[0], options))?;
+        cx.let_go();
+        let indexes = taken.in_order(options, |elements| own_weights(elements, options))?;
+        answer(cx, &taken.elements, &indexes, options, reply);
+        return Ok(Effect::Unchanged);
+    }
+    let (caller, limits) = (options.caller, cx.engine().list_limits());
+    let make = move |args: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| {
+        let options = Options::parse(args, Storing::Allowed, caller, may_read_all_keys)?;
+        let taken = Taken::of(values[0], &options)?;
+        let indexes = taken.in_order(&options, |elements| own_weights(elements, &options))?;
+        Ok(result(&taken.elements, &indexes, &options, limits, |pattern, element, stored| {
+            stored.push(pattern.of_itself(element).unwrap_or_default());
+        }))
+    };
+    cx.make_and_store(args, 1..2, reply, steps, make, |cx, args, reply, list| {
+        let (target, _) = keys_of_sort(args).pop().expect("the destination is the last of them");
+        Ok(store(cx, args.get(target), list, reply))
+    })
+}
+
+/// How many elements of a collection are read.
+fn steps(value: Option<ValueRef<'_>>, options: &Options<'_>) -> usize {
+    let Some(Ok(sortable)) = value.map(Sortable::of) else { return 0 };
+    unsorted(sortable, options).map_or(sortable.len(), |part| part.places.len())
+}
+
+/// The elements of a collection that are wanted, if `is_arranged` as they are wanted, otherwise all.
+#[derive(Debug)]
+struct Taken {
+    elements: Elements,
+    is_arranged: bool,
+}
+
+impl Taken {
+    fn of(value: Option<ValueRef<'_>>, options: &Options<'_>) -> Result<Taken, CmdError> {
+        let Some(value) = value else { return Ok(Taken { elements: Elements::default(), is_arranged: true }) };
+        let sortable = Sortable::of(value)?;
+        let part = unsorted(sortable, options);
+        let is_arranged = part.is_some();
+        let elements = Elements::of(sortable, &part.unwrap_or_else(|| sortable.whole()));
+        // Equal texts keep the order that elements have, and a set has none that would be the same elsewhere.
+        let is_open = matches!(options.by, By::Pattern(_)) && options.alpha;
+        let lacks_order = is_open && sortable.value_type() == ValueType::Set;
+        Ok(Taken { elements: if lacks_order { in_order(&elements) } else { elements }, is_arranged })
+    }
+
+    /// The indexes of those that are wanted, in the order of their weights.
+    fn in_order(
+        &self,
+        options: &Options<'_>,
+        weights: impl FnOnce(&Elements) -> Result<Weights, CmdError>,
+    ) -> Result<Vec<usize>, CmdError> {
+        let len = self.elements.len();
+        if self.is_arranged {
+            return Ok((0..len).collect());
         }
+        Ok(weights(&self.elements)?.sorted(&self.elements, options.descending, options.range(len)))
     }
 }
 
@@ -182,17 +256,18 @@ fn in_order(elements: &Elements) -> Elements {
     ordered
 }
 
+/// What the elements are sorted by if that needs no key.
+fn own_weights(elements: &Elements, options: &Options<'_>) -> Result<Weights, CmdError> {
+    if options.by == By::Nothing || options.alpha {
+        return Ok(Weights::Themselves);
+    }
+    let numbers: Result<_, _> = (0..elements.len()).map(|index| number(elements.get(index))).collect();
+    numbers.map(Weights::Numbers)
+}
+
 /// What the elements are sorted by.
 fn weights(cx: &mut KeysCx<'_>, elements: &Elements, options: &Options<'_>) -> Result<Weights, CmdError> {
-    let pattern = match options.by {
-        By::Pattern(pattern) => pattern,
-        By::Nothing => return Ok(Weights::Themselves),
-        By::Themselves if options.alpha => return Ok(Weights::Themselves),
-        By::Themselves => {
-            let numbers: Result<_, _> = (0..elements.len()).map(|index| number(elements.get(index))).collect();
-            return numbers.map(Weights::Numbers);
-        }
-    };
+    let By::Pattern(pattern) = options.by else { return own_weights(elements, options) };
     let mut room = Vec::new();
     if options.alpha {
         let (mut texts, mut is_there) = (Elements::default(), Vec::with_capacity(elements.len()));
@@ -302,36 +377,44 @@ fn answer(cx: &mut KeysCx<'_>, elements: &Elements, indexes: &[usize], options: 
     }
 }
 
-/// Stores the result as a list; what is not there becomes an empty string in it.
-fn store(
-    cx: &mut KeysCx<'_>,
-    target: &[u8],
+/// The result as it is stored.
+struct Stored {
+    list: List,
+    limits: ListLimits,
+}
+
+impl Stored {
+    fn push(&mut self, text: &[u8]) {
+        self.list.prepare(std::iter::once(text), &self.limits);
+        self.list.push(End::Back, Item::of(text), &self.limits);
+    }
+}
+
+/// The result as a list. `push_named` puts what a pattern names for an element at its end, and an empty string for what is not
+/// there.
+fn result(
     elements: &Elements,
     indexes: &[usize],
     options: &Options<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Effect, CmdError> {
-    let limits = cx.engine().list_limits();
-    let (mut list, mut room) = (List::default(), Vec::new());
-    let mut push = |text: &[u8]| {
-        list.prepare(std::iter::once(text), &limits);
-        list.push(End::Back, Item::of(text), &limits);
-    };
+    limits: ListLimits,
+    mut push_named: impl FnMut(&Pattern<'_>, &[u8], &mut Stored),
+) -> List {
+    let mut stored = Stored { list: List::default(), limits };
     for &index in indexes {
         let element = elements.get(index);
         if options.gets.is_empty() {
-            push(element);
+            stored.push(element);
         }
-        for pattern in &options.gets {
-            with_named(cx, pattern, element, &mut room, |named| match named {
-                Some(named) => named.with_text(&mut push),
-                None => push(b""),
-            });
-        }
+        options.gets.iter().for_each(|pattern| push_named(pattern, element, &mut stored));
     }
+    stored.list
+}
+
+/// Puts the result in the place of whatever the destination holds, and answers how long it is.
+fn store(cx: &mut KeysCx<'_>, target: &[u8], list: List, reply: &mut Reply<'_>) -> Effect {
     let len = list.len() as i64;
     reply.int(len);
     let effect = cx.key(target).replace_with("sortstore", list);
     cx.key(target).count_changes((len - 1).max(0));
-    Ok(effect)
+    effect
 }
