@@ -2,13 +2,13 @@
 
 use crate::snapshot::yield_to_workers;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tenon_store::entry::Entry;
 use tenon_store::keyspace::Keyspace;
 
-/// How long whoever waits sleeps between two looks.
+/// How long whoever waits sleeps between two looks, and the reaper for what is still read.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// What takes long to free.
@@ -19,6 +19,25 @@ pub enum Garbage {
     Entry(Entry),
     /// Many allocations that a value consisted of which is still there, and about how many bytes they take.
     Part(Box<dyn Send>, usize),
+}
+
+impl Garbage {
+    /// Whether it is a value that somebody still reads: it takes its memory until then.
+    fn is_read(&self) -> bool {
+        matches!(self, Garbage::Entry(entry) if entry.view().is_read())
+    }
+}
+
+/// What is to be freed next, nothing where `waits` for what is still read and it is time to look at that, `None` at the end.
+fn next(garbage: &Receiver<Weighed>, waits: bool) -> Option<Weighed> {
+    if !waits {
+        return garbage.recv().ok();
+    }
+    match garbage.recv_timeout(LOOK_AGAIN) {
+        Ok(garbage) => Some(garbage),
+        Err(RecvTimeoutError::Timeout) => Some(Weighed::new()),
+        Err(RecvTimeoutError::Disconnected) => None,
+    }
 }
 
 /// Frees in the background. Its thread starts with the first thing to free and ends after the reaper is dropped.
@@ -83,10 +102,15 @@ impl Reaper {
             let run = move || {
                 // Nobody waits for it but who has no memory left, and then workers rest.
                 yield_to_workers();
-                for garbage in receiver {
-                    for (thing, bytes) in garbage {
-                        drop(thing);
-                        pending.is_freed(bytes);
+                let mut read = Weighed::new();
+                while let Some(garbage) = next(&receiver, !read.is_empty()) {
+                    for (thing, bytes) in std::mem::take(&mut read).into_iter().chain(garbage) {
+                        if thing.is_read() {
+                            read.push((thing, bytes));
+                        } else {
+                            drop(thing);
+                            pending.is_freed(bytes);
+                        }
                     }
                     // Blocks of this thread's own heap that others freed meanwhile.
                     tenon_ds::slab::collect();
@@ -175,5 +199,27 @@ mod tests {
         assert!(!reaper.wait_until(|| false, Duration::from_secs(600)), "there is nothing to wait for");
         reaper.free(garbage);
         assert!(reaper.wait_until(|| bytes.is_unique(), Duration::from_secs(600)));
+    }
+    #[test]
+    fn what_is_read_is_pending_until_its_readers_have_ended() {
+        const PATIENCE: Duration = Duration::from_secs(600);
+        let bytes = bytes::Bytes::from(vec![0; 20_000]);
+        let entry_of = || {
+            let value = NewValue::Object(Box::new(Object::Shared(bytes.clone())));
+            Entry::new(b"key", value, &Meta::default())
+        };
+        let mut read = entry_of();
+        let lent = read.view_mut().lend().expect("nobody waits");
+        let reaper = Reaper::default();
+        reaper.free(vec![Garbage::Entry(read)]);
+        reaper.free(vec![Garbage::Entry(entry_of())]);
+        // The other one does not wait for it.
+        reaper.wait_until(|| reaper.pending() < 2, PATIENCE);
+        assert_eq!(reaper.pending(), 1);
+        assert!(reaper.pending_bytes() > 0 && !bytes.is_unique());
+        drop(lent);
+        assert!(reaper.wait_until(|| bytes.is_unique(), PATIENCE));
+        reaper.wait_until(|| false, PATIENCE);
+        assert_eq!((reaper.pending(), reaper.pending_bytes()), (0, 0));
     }
 }
