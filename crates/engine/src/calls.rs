@@ -250,6 +250,7 @@ mod tests {
     use crate::config::{Config, Machine};
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
+    use std::time::Instant;
 
     #[test]
     fn whoever_waits_has_all_workers_answer_and_lent_calls_end() {
@@ -272,7 +273,9 @@ mod tests {
             }
         });
         let before = woken.load(Ordering::Relaxed);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while woken.load(Ordering::Relaxed) < before + 2 * workers as u64 {
+            assert!(Instant::now() < deadline, "they are not asked");
             std::thread::yield_now();
         }
         (0..workers).for_each(|worker| engine.between_calls(worker));
@@ -280,6 +283,7 @@ mod tests {
         engine.end_lent_call(lent);
         // They are asked once more.
         while !waiting.is_finished() {
+            assert!(Instant::now() < deadline, "all has ended, and it is waited for");
             (0..workers).for_each(|worker| engine.between_calls(worker));
             std::thread::yield_now();
         }

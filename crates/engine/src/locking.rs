@@ -244,6 +244,7 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::config::{Config, Machine};
+    use crate::stray::Stray;
     use std::time::Instant;
 
     fn until(is_so: &dyn Fn() -> bool) {
@@ -254,6 +255,15 @@ mod tests {
         }
     }
 
+    /// A stray that has begun, and ends with this: also where the test fails, or who waits for it would do so for ever.
+    struct Begun<'s>(&'s Stray);
+
+    impl Drop for Begun<'_> {
+        fn drop(&mut self) {
+            self.0.end();
+        }
+    }
+
     #[test]
     fn who_waits_leaves_to_the_stray_what_it_wants_until_its_end() {
         let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
@@ -261,6 +271,7 @@ mod tests {
         let is_held = || engine.shards.try_lock(0).is_none();
         std::thread::scope(|scope| {
             assert!(stray.try_begin());
+            let begun = Begun(stray);
             let of_stray = engine.shards.lock(engine.shards.count() - 1);
             let all = (0..engine.shards.count()).collect();
             // It keeps what it has while it waits.
@@ -274,7 +285,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(1));
                 assert!(!is_held(), "it was taken again");
             }
-            stray.end();
+            drop(begun);
             drop(of_stray);
             waiting.join().expect("it has had all");
         });

@@ -1,5 +1,6 @@
 //! What a transcript is played against: bytes in, bytes out. Knows neither the transcripts nor any reply.
 
+use crate::patience::PATIENCE;
 use crate::server::{Server, StartError, find_on_path, find_peer};
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -252,8 +253,6 @@ impl Link for Stream {
     }
 }
 
-/// How long a server may take to be ready for the next file.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks whether it is.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -261,7 +260,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// seen that the connections of earlier files were closed.
 ///
 /// # Errors
-/// When the server does not answer as it should within five seconds.
+/// When the server does not answer as it should in time.
 pub fn flush(link: &mut dyn Link, dialect: Dialect) -> Result<(), String> {
     let (request, wanted): (&[u8], &[u8]) = match dialect {
         Dialect::Redis => (b"*1\r\n$8\r\nFLUSHALL\r\n", b"+OK\r\n"),

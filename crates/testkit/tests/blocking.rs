@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::Server;
@@ -22,6 +22,12 @@ fn client(server: &Server) -> Resp {
 fn call(client: &mut Resp, words: &[&str]) -> Value {
     let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
     client.call(&words).expect("an answer")
+}
+
+/// For whoever waits for a short time again and again: each time is answered, also when what it waits for never comes, as
+/// somebody else has failed.
+fn assert_in_time(begun: Instant) {
+    assert!(Some(begun.elapsed()) < PATIENCE.map(|patience| 2 * patience), "the end never comes");
 }
 
 fn text(value: Value) -> String {
@@ -98,10 +104,12 @@ fn every_element_reaches_one_client_and_nobody_starves() {
                 let received = &received;
                 scope.spawn(move || {
                     let mut own: Vec<String> = Vec::new();
+                    let begun = Instant::now();
                     loop {
+                        assert_in_time(begun);
                         let mut now = elements(call(&mut client, wish));
                         now.retain(|element| element != "end");
-                        let is_end = now.is_empty() && received.load(Ordering::Relaxed) == PRODUCERS * EACH;
+                        let is_end = now.is_empty() && received.load(Ordering::Relaxed) >= PRODUCERS * EACH;
                         received.fetch_add(now.len(), Ordering::Relaxed);
                         own.append(&mut now);
                         if is_end {
@@ -114,9 +122,10 @@ fn every_element_reaches_one_client_and_nobody_starves() {
         // Once all are taken, those that still wait are told so.
         let mut other = client(&server);
         wait_until("all elements", || received.load(Ordering::Relaxed) >= PRODUCERS * EACH);
-        while !consumers.iter().all(|consumer| consumer.is_finished()) {
+        wait_until("the end of all consumers", || {
             KEYS.iter().for_each(|key| drop(call(&mut other, &["RPUSH", key, "end"])));
-        }
+            consumers.iter().all(|consumer| consumer.is_finished())
+        });
         for (consumer, wish) in consumers.into_iter().zip(WISHES) {
             let own = consumer.join().expect("the consumer has not panicked");
             assert!(!own.is_empty(), "{wish:?} got nothing");
@@ -301,7 +310,9 @@ fn entries_reach_one_consumer_of_each_group_and_every_reader() {
                 let words = [&words[..], &["STREAMS", "a", "b", ">", ">"]].concat();
                 scope.spawn(move || {
                     let mut own = Vec::new();
+                    let begun = Instant::now();
                     loop {
+                        assert_in_time(begun);
                         let now = entries(call(&mut client, &words));
                         let is_end = now.iter().any(|[.., value]| value == "end");
                         own.extend(now.into_iter().map(|[.., value]| value).filter(|value| value != "end"));
@@ -331,9 +342,10 @@ fn entries_reach_one_consumer_of_each_group_and_every_reader() {
             assert_eq!(own.len(), TOTAL, "a reader gets each entry once");
         }
         // What is added last is delivered last: who is given it has been given all that was for it.
-        while !consumers.iter().all(|consumer| consumer.is_finished()) {
+        wait_until("the end of all consumers", || {
             ["a", "b"].iter().for_each(|key| drop(call(&mut first, &["XADD", key, "*", "n", "end"])));
-        }
+            consumers.iter().all(|consumer| consumer.is_finished())
+        });
         for (consumer, (group, ..)) in consumers.into_iter().zip(CONSUMERS) {
             let own = consumer.join().expect("the consumer has not panicked");
             by_group.entry(group).or_default().extend(own);

@@ -2,7 +2,7 @@
 //! with one worker. Nothing here depends on how long anything takes, as long as the commands take longer than half a
 //! millisecond.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -77,6 +77,14 @@ fn send_all(client: &mut Resp, commands: &[&[&[u8]]]) {
     client.send_raw(&bytes).expect("it is sent");
 }
 
+/// Waits until it is so, without a pause: the look that finds it so is to come as soon as it can.
+fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+    }
+}
+
 /// How often a command has run to its end.
 fn calls_of(client: &mut Resp, command: &str) -> u64 {
     let name = command.split(' ').next().expect("a command has a name").to_ascii_lowercase();
@@ -103,7 +111,7 @@ fn has_come_to_set(client: &mut Resp, id: i64) -> bool {
 fn is_seen_beside(client: &mut Resp, (slow, id): (&mut Resp, i64), command: &str, round: usize) -> bool {
     let begun = format!("begun:{round}");
     send_all(slow, &[&[b"SET", begun.as_bytes(), b"1"], &words(command)]);
-    while call(client, &format!("GET {begun}")) != bulk("1") {}
+    await_that("the command to begin", || call(client, &format!("GET {begun}")) == bulk("1"));
     has_come_to_set(client, id)
 }
 
@@ -366,7 +374,7 @@ fn whoever_waits_comes_before_the_next_long_command_of_the_same_client() {
         let command = holding(1);
         let commands = vec![words(&command); COMMANDS];
         send_all(&mut slow, &commands.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        while calls_of(&mut client, "SUNIONSTORE") == before {}
+        await_that("the first one's end", || calls_of(&mut client, "SUNIONSTORE") != before);
         assert_eq!(call(&mut waiting, "SCARD dst"), Value::Int((MANY + MANY / 2) as i64));
         let done = calls_of(&mut client, "SUNIONSTORE") - before;
         for _ in 0..COMMANDS {

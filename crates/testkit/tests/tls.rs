@@ -2,11 +2,12 @@
 #![allow(missing_docs)]
 
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
-use tenon_testkit::patience::{PATIENCE, output_of};
+use tenon_testkit::patience::{PATIENCE, output_of, wait_for};
 use tenon_testkit::ports;
 use tenon_testkit::server::{Server, find_on_path};
 use tenon_testkit::target::Dialect;
@@ -79,6 +80,9 @@ fn clients_of_redis_come_in_with_a_certificate() {
     assert!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there").contains("Could not connect"));
 }
 
+/// Linux's flag of this name.
+const O_NONBLOCK: i32 = 0o4000;
+
 /// Ends what waits at the other end of a pipe, also when the test fails before it does.
 struct Writer(PathBuf);
 
@@ -132,7 +136,10 @@ fn who_comes_while_data_is_loaded_is_told_so() {
         if let Some(said) = told("openssl", &args, "get k\r\nquit\r\n") {
             assert!(said.contains("SERVER_ERROR loading"), "{said}");
         }
-        let mut input = std::fs::OpenOptions::new().write(true).open(&writer.0).expect("it is a pipe");
+        // One that nobody reads is not opened, instead of waiting for a reader without end.
+        let mut input = wait_for("somebody to read the log", || {
+            std::fs::OpenOptions::new().write(true).custom_flags(O_NONBLOCK).open(&writer.0).ok()
+        });
         input.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n").expect("somebody reads");
         drop(input);
         let server = server.join().expect("it does not panic").expect("tenon starts");

@@ -3,9 +3,17 @@
 use super::{Consumer, Ring, ring};
 use proptest::prelude::*;
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-const LONG: Duration = Duration::from_secs(3600);
+/// Far longer than anything takes: who sleeps for so long was not woken.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Sleeps until somebody wakes the sleeper.
+fn until_woken(sleep: impl FnOnce(Duration)) {
+    let since = Instant::now();
+    sleep(LONG);
+    assert!(since.elapsed() < LONG, "nobody has woken it");
+}
 
 /// Everything that is there, and that it is taken.
 fn drain(consumer: &mut Consumer) -> Vec<u8> {
@@ -91,9 +99,9 @@ fn what_lies_within_a_block_and_has_room_is_appended_in_one_go() {
 fn a_nudge_is_not_overslept() {
     let (ring, mut consumer) = ring(4, 2, 0);
     ring.nudge_consumer();
-    consumer.wait(0, LONG);
+    until_woken(|at_most| consumer.wait(0, at_most));
     append(&ring, b"x");
-    consumer.wait(0, LONG);
+    until_woken(|at_most| consumer.wait(0, at_most));
     assert_eq!(consumer.look(), 1);
 }
 
@@ -106,9 +114,9 @@ fn a_nudge_ends_one_sleep() {
             std::thread::sleep(WHILE);
             ring.nudge_consumer();
         });
-        consumer.wait(0, LONG);
+        until_woken(|at_most| consumer.wait(0, at_most));
     });
-    let since = std::time::Instant::now();
+    let since = Instant::now();
     consumer.wait(0, WHILE);
     assert!(since.elapsed() >= WHILE, "there was nothing new to end it");
 }
@@ -217,7 +225,7 @@ fn threads_append_at_once() {
                     while done < record.len() {
                         done += ring.fill(&mut claim, &record[done..]);
                         if done < record.len() {
-                            ring.wait_for_room(&claim, LONG);
+                            until_woken(|at_most| ring.wait_for_room(&claim, at_most));
                         }
                     }
                 }
@@ -227,7 +235,7 @@ fn threads_append_at_once() {
         let mut out: Vec<u8> = Vec::new();
         while next != [RECORDS; PRODUCERS as usize] {
             if consumer.look() == consumer.consumed() {
-                consumer.wait(consumer.consumed(), LONG);
+                until_woken(|at_most| consumer.wait(consumer.consumed(), at_most));
             }
             out.extend(drain(&mut consumer));
             let mut rest = out.as_slice();

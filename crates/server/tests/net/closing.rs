@@ -1,7 +1,7 @@
 //! Connections end as they should, and alone.
 
 use crate::echo::{Message, pattern};
-use crate::harness::{Server, eventually};
+use crate::harness::{Server, eventually, raise_open_files};
 use std::net::Shutdown::Write;
 use std::sync::atomic::Ordering;
 use tenon_server::net::CloseReason;
@@ -166,6 +166,7 @@ fn what_a_parked_client_asks_meanwhile_is_answered_in_order() {
 
 #[test]
 fn a_thousand_clients_that_leave_at_once_leave_nothing() {
+    raise_open_files();
     let server = Server::start();
     for _ in 0..3 {
         let clients: Vec<_> = (0..1_000).map(|_| server.connect()).collect();

@@ -19,8 +19,11 @@ pub const DRAIN_ABOVE: usize = 256 * 1024;
 /// What `fill` makes room for at a time.
 const ROOM: usize = 100_000;
 
+/// How long it is waited at most for a thread to lend the loop to.
+const THREADS_COME_IN: Duration = Duration::from_secs(10);
+
 /// How long the soft limit on output may be exceeded.
-pub const SOFT_FOR: Duration = Duration::from_secs(2);
+pub const SOFT_FOR: Duration = Duration::from_secs(4);
 
 /// Answers lines:
 /// `big N` with N bytes by reference, `fill N` (behind its line N bytes, which it takes into its room) with `filled` if they
@@ -51,6 +54,8 @@ pub struct Echo {
     pub tls: Mutex<Option<TlsTerms>>,
     /// Whether each call lends the loop as soon as it begins.
     pub lends: AtomicBool,
+    /// Whether a call that is to lend it waits for a thread: one that has lent it before takes a moment to come back.
+    pub awaits_threads: AtomicBool,
     /// Calls in which the loop was lent, and those in which it could not be.
     pub lent: AtomicUsize,
     pub not_lent: AtomicUsize,
@@ -295,7 +300,13 @@ impl Service for Echo {
 
     fn with_meanwhile<R>(&self, meanwhile: &mut dyn Meanwhile<Worker>, call: impl FnOnce() -> R) -> R {
         if self.lends.load(Ordering::SeqCst) {
-            let count = if meanwhile.lend() { &self.lent } else { &self.not_lent };
+            let mut is_lent = meanwhile.lend();
+            let since = Instant::now();
+            while !is_lent && self.awaits_threads.load(Ordering::SeqCst) && since.elapsed() < THREADS_COME_IN {
+                std::thread::sleep(Duration::from_millis(1));
+                is_lent = meanwhile.lend();
+            }
+            let count = if is_lent { &self.lent } else { &self.not_lent };
             count.fetch_add(1, Ordering::SeqCst);
             // Whoever has lent it has lent it.
             assert!(!meanwhile.lend() || meanwhile.lend());

@@ -4,8 +4,10 @@ use crate::echo::{Echo, Message};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tenon_server::net::{Address, Bind, Bound, CloseReason, Endpoint, FrontEnd, Listen, Options, Running, serve};
+use tenon_server::open_files::{Needs, raise_for};
 use tenon_server::shutdown::Shutdown;
 
 /// Far longer than anything takes: a test that reaches it hangs.
@@ -15,6 +17,12 @@ pub struct Server {
     pub echo: Arc<Echo>,
     pub shutdown: Shutdown,
     running: Option<Running<Message>>,
+}
+
+/// For the tests with many connections, either end of which is this process's: they run beside each other, and many a system
+/// gives a process 1,024 unless it asks for more.
+pub fn raise_open_files() {
+    let _ = raise_for(10_000, Needs { workers: 2, listeners: 2, datagrams: 0 });
 }
 
 pub fn tcp(front_end: FrontEnd, address: &str) -> Listen {
@@ -72,9 +80,18 @@ impl Server {
     /// Shuts down with this grace and waits for all threads.
     pub fn stop(mut self, grace: Duration) -> Arc<Echo> {
         self.shutdown.request(grace);
-        assert!(self.running.take().unwrap().wait(), "a thread panicked");
+        assert_eq!(end_of(self.running.take().unwrap()), Some(true), "a thread panicked, or does not end");
         Arc::clone(&self.echo)
     }
+}
+
+/// Waits until all threads have ended, and tells whether they did so well; nothing when they do not. Then they are left to
+/// themselves: a server that hangs fails its test, and the others run.
+fn end_of(running: Running<Message>) -> Option<bool> {
+    let (ended, end) = channel();
+    std::thread::spawn(move || ended.send(running.wait()));
+    // The grace may be as long as anybody is patient.
+    end.recv_timeout(2 * PATIENCE).ok()
 }
 
 impl Drop for Server {
@@ -85,8 +102,8 @@ impl Drop for Server {
         }
         self.shutdown.request(Duration::ZERO);
         if let Some(running) = self.running.take() {
-            let well = running.wait();
-            assert!(well || std::thread::panicking(), "a thread panicked");
+            let well = end_of(running) == Some(true);
+            assert!(well || std::thread::panicking(), "a thread panicked, or does not end");
         }
     }
 }
@@ -146,7 +163,7 @@ impl Connection {
 }
 
 /// Waits until `probe` finds something.
-pub fn eventually<T>(what: &str, probe: impl Fn() -> Option<T>) -> T {
+pub fn eventually<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = probe() {

@@ -1,7 +1,7 @@
 //! Bytes arrive whole, in order and where they belong, however they are cut.
 
 use crate::echo::{DRAIN_ABOVE, Echo, Message, pattern};
-use crate::harness::{Connection, Server, eventually, tcp};
+use crate::harness::{Connection, PATIENCE, Server, eventually, raise_open_files, tcp};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenon_server::net::{Endpoint, FrontEnd, Listen, Options, serve};
-use tenon_server::open_files::{Needs, raise_for};
 use tenon_server::shutdown::Shutdown;
 
 #[test]
@@ -206,7 +205,7 @@ fn a_client_that_only_writes_is_stopped_by_its_own_unread_replies() {
         written += count;
         assert!(written < 256 * 1024 * 1024, "the server takes in without end");
     }
-    client.stream().set_write_timeout(None).unwrap();
+    client.stream().set_write_timeout(Some(PATIENCE)).unwrap();
     let whole_lines = written / 23 * 23;
     let mut read = 0;
     while read < whole_lines {
@@ -221,7 +220,7 @@ fn a_client_that_only_writes_is_stopped_by_its_own_unread_replies() {
 
 #[test]
 fn two_thousand_idle_connections_and_all_still_answer() {
-    let _ = raise_for(5_000, Needs { workers: 2, listeners: 2, datagrams: 0 });
+    raise_open_files();
     let server = Server::start();
     let mut clients: Vec<Connection> = (0..2_000).map(|_| server.connect()).collect();
     eventually("all to be known", || (server.echo.connections.lock().unwrap().len() == 2_000).then_some(()));

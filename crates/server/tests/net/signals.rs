@@ -1,6 +1,6 @@
 //! Signals and limits of a process, tried on another one: this test binary again, serving the echo.
 
-use crate::harness::{Connection, PATIENCE, Server};
+use crate::harness::{Connection, PATIENCE, Server, eventually};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -79,7 +79,7 @@ impl Process {
     }
 
     fn exit_code(&mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        eventually("the process to end", || self.child.try_wait().unwrap()).code()
     }
 }
 

@@ -51,10 +51,16 @@ fn start_encrypting(
 
 type Client = BufReader<StreamOwned<ClientConnection, TcpStream>>;
 
-fn connect(server: &Server) -> Client {
+/// A socket on which nothing is waited for without end.
+fn socket(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn connect(server: &Server) -> Client {
+    let stream = socket(server);
     BufReader::new(StreamOwned::new(client_connection(), stream))
 }
 
@@ -159,8 +165,7 @@ fn output_is_gathered_up_to_the_write_buffer() {
     const LENGTH: usize = 100_000;
     for (write_buffer, record) in [(1024, 1024), (4096, 4096), (16 << 10, 16 << 10), (20 << 10, 16 << 10)] {
         let server = start_with(write_buffer);
-        let stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let stream = socket(&server);
         let mut client = StreamOwned::new(client_connection(), Noted { stream, read: Vec::new() });
         client.write_all(b"hello\n").unwrap();
         client.read_exact(&mut [0; 6]).unwrap();
@@ -241,8 +246,7 @@ fn with_records_per_key(records: u64) -> CryptoProvider {
 }
 
 fn connect_by(server: &Server, version: &'static SupportedProtocolVersion) -> Client {
-    let stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let stream = socket(server);
     let config = ClientConfig::builder_with_protocol_versions(&[version]);
     let config = Arc::new(config.with_root_certificates(roots()).with_no_client_auth());
     let connection = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
@@ -312,8 +316,7 @@ fn an_end_that_comes_with_the_last_request_is_heard() {
 #[test]
 fn what_is_no_tls_ends_the_connection_alone() {
     let server = start();
-    let mut stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stream = socket(&server);
     stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut answer = Vec::new();
     // A TLS alert, or nothing where the connection is reset first.
@@ -341,21 +344,21 @@ fn what_becomes_of_handshakes_is_told() {
         })
     };
     // Who says nothing has not failed.
-    drop(TcpStream::connect(server.address(FrontEnd::Resp)).unwrap());
+    drop(socket(&server));
     let mut client = connect(&server);
     client.get_mut().write_all(b"hello\n").unwrap();
     assert_eq!(line(&mut client), "hello\n");
     assert_eq!(wait_for(1), [TlsEvent::NewSession]);
-    let mut stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
+    let mut stream = socket(&server);
     stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     assert_eq!(wait_for(2)[1], TlsEvent::HandshakeFailed);
     client.get_mut().sock.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     assert_eq!(wait_for(3)[2], TlsEvent::Failed);
     // A second session of the same client is the first one gone on with.
-    let (tls, address) = (client_config(), server.address(FrontEnd::Resp));
+    let tls = client_config();
     for count in [4, 4] {
         let connection = ClientConnection::new(Arc::clone(&tls), ServerName::try_from("localhost").unwrap()).unwrap();
-        let mut client = BufReader::new(StreamOwned::new(connection, TcpStream::connect(address).unwrap()));
+        let mut client = BufReader::new(StreamOwned::new(connection, socket(&server)));
         client.get_mut().write_all(b"hello\n").unwrap();
         assert_eq!(line(&mut client), "hello\n");
         assert_eq!(wait_for(count)[count - 1], TlsEvent::NewSession);

@@ -295,7 +295,7 @@ fn what_one_client_makes_the_server_keep_is_bounded() {
         let mut stream = connect(server, Dialect::Redis);
         let mut reader = stream.try_clone().expect("a second handle");
         let reading = thread::spawn(move || read_until_closed(&mut reader));
-        send_often(&mut stream, bytes, 1);
+        send(&mut stream, bytes);
         reading.join().expect("read")
     };
     // One argument over the limit; many small ones that are together; many that the server keeps apart.

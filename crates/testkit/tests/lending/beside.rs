@@ -4,7 +4,7 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
-use tenon_testkit::patience::wait_until;
+use tenon_testkit::patience::{wait_for, wait_until};
 use tenon_testkit::ports::free_port;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -203,21 +203,15 @@ fn who_waits_for_a_script_is_refused_when_that_counts_as_busy() {
     let server = one_worker(&[]);
     let [mut client, mut waiting] = [connect(&server), connect(&server)];
     let mut slow = connect(&server);
-    slow.send(&[b"EVAL", b"while true do end", b"1", b"k"]).expect("it is sent");
-    // It has begun when the key is not to be had.
-    waiting.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
-    loop {
-        waiting.send(&[b"GET", b"k"]).expect("it is sent");
-        match waiting.receive() {
-            Ok(answer) => assert_eq!(answer, Value::NullBulk),
-            Err(error) => break assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}"),
-        }
-    }
-    waiting.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
+    assert_eq!(client.call(&[b"FUNCTION", b"LOAD", ENDLESS]).expect("a reply"), bulk("lib"));
+    slow.send(&[b"FCALL", b"endless", b"1", b"k"]).expect("it is sent");
+    wait_until("the function", || running_function(&mut client).is_some());
+    waiting.send(&[b"GET", b"k"]).expect("it is sent");
+    assert_waits(&mut waiting);
     assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
     let refused = waiting.receive().expect("a reply");
     assert!(matches!(&refused, Value::Error(error) if error.starts_with(b"BUSY ")), "{refused:?}");
-    assert_eq!(call(&mut client, "SCRIPT KILL"), ok());
+    assert_eq!(call(&mut client, "FUNCTION KILL"), ok());
     slow.receive().expect("it has ended");
     assert_eq!(call(&mut waiting, "GET k"), Value::NullBulk);
 }
@@ -231,12 +225,13 @@ fn a_script_that_counts_as_busy_is_killed_by_a_client_of_its_worker() {
     slow.send(&[b"EVAL", b"while true do end", b"0"]).expect("it is sent");
     assert_eq!(call(&mut client, "SET k v"), ok());
     assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
-    loop {
-        match call(&mut client, "GET k") {
-            Value::Error(error) if error.starts_with(b"BUSY ") => break,
-            answer => assert_eq!(answer, bulk("v")),
+    wait_until("the script to count as busy", || match call(&mut client, "GET k") {
+        Value::Error(error) if error.starts_with(b"BUSY ") => true,
+        answer => {
+            assert_eq!(answer, bulk("v"));
+            false
         }
-    }
+    });
     assert_eq!(call(&mut client, "SCRIPT KILL"), ok());
     let killed = slow.receive().expect("it has ended");
     assert!(matches!(&killed, Value::Error(error) if error.starts_with(b"ERR Script killed")), "{killed:?}");
@@ -250,6 +245,17 @@ fn assert_waits(client: &mut Resp) {
     let error = client.receive().expect_err("there is no reply yet");
     assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}");
     client.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
+}
+
+/// What a client is answered, if that comes within a moment.
+fn answered(client: &mut Resp) -> Option<Value> {
+    client.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
+    let answer = client.receive();
+    client.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
+    if let Err(error) = &answer {
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}");
+    }
+    answer.ok()
 }
 
 /// The name of the function that FUNCTION STATS says is running.
@@ -422,17 +428,15 @@ fn kills_that_wait_end_more_scripts_than_there_are_threads() {
         killer.send(&[b"SCRIPT", b"KILL"]).expect("it is sent");
     }
     for (slow, killer) in slow.iter_mut().zip(&mut killers) {
-        slow.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
         killer.receive().expect("a reply");
-        let ended = loop {
-            match slow.receive() {
-                Ok(ended) => break ended,
-                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}"),
+        let ended = wait_for("a script's end", || {
+            let ended = answered(slow);
+            if ended.is_none() {
+                call(killer, "SCRIPT KILL");
             }
-            call(killer, "SCRIPT KILL");
-        };
+            ended
+        });
         assert!(matches!(ended, Value::Error(_)), "{ended:?}");
-        slow.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
     }
     for client in slow.iter_mut().chain(&mut killers) {
         assert_eq!(call(client, "SET k v"), ok());
@@ -449,16 +453,11 @@ fn more_scripts_than_there_are_threads_can_be_killed() {
     }
     // One after the other begins, is busy and is killed, or is refused as another one is busy.
     for slow in &mut slow {
-        slow.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
-        let ended = loop {
+        let ended = wait_for("a script's end", || {
             call(&mut client, "SCRIPT KILL");
-            match slow.receive() {
-                Ok(ended) => break ended,
-                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}"),
-            }
-        };
+            answered(slow)
+        });
         assert!(matches!(ended, Value::Error(_)), "{ended:?}");
-        slow.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
     }
     for client in slow.iter_mut().chain([&mut client]) {
         assert_eq!(call(client, "SET k v"), ok());
@@ -481,19 +480,14 @@ fn set_beside(server: &Server, name: &str) -> String {
         ["this", "that", "other"].iter().map(|kind| (format!("{name}:{kind}"), connect(server))).collect();
     for (key, client) in &mut tries {
         client.send(&[b"SET", key.as_bytes(), b"v"]).expect("it is sent");
-        client.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
     }
-    loop {
-        for (key, client) in &mut tries {
-            match client.receive() {
-                Ok(answer) => {
-                    assert_eq!(answer, ok());
-                    return key.clone();
-                }
-                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}"),
-            }
-        }
-    }
+    wait_for("a key to be set beside the script", || {
+        tries.iter_mut().find_map(|(key, client)| {
+            let answer = answered(client)?;
+            assert_eq!(answer, ok());
+            Some(key.clone())
+        })
+    })
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::random::Random;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -123,7 +124,7 @@ pub fn play(setting: &Setting, seed: u64, time: Duration) -> Tally {
             player.plans.send(plan(&grammar, player.dialect, volley, &mut random)).expect("it waits for one");
         }
         let mut history: Vec<Vec<Operation>> =
-            players.iter().map(|player| player.played.recv().expect("it has played")).collect();
+            players.iter().map(|player| player.played.recv_timeout(PATIENCE).expect("it has played")).collect();
         history.push(read_all(&mut reader, grammar.keys(), grammar.databases()));
         let all = || history.iter().flatten();
         tally.rounds += 1;

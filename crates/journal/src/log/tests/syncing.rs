@@ -79,7 +79,8 @@ impl GatedLog {
     /// Waits until so many syncs have begun.
     fn await_syncs(&self, count: u64) {
         let gate = self.gate.0.lock().expect("nobody panics");
-        drop(self.gate.1.wait_while(gate, |gate| gate.arrived < count).expect("nobody panics"));
+        let arrived = self.gate.1.wait_timeout_while(gate, LONG, |gate| gate.arrived < count).expect("nobody panics");
+        assert!(!arrived.1.timed_out(), "no more than {} have come", arrived.0.arrived);
     }
 
     /// Lets so many go on, counted from the first.
