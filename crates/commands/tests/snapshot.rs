@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_engine::Engine;
 use tenon_engine::args::OwnedArgs;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
@@ -525,7 +525,9 @@ fn whoever_wants_a_large_value_waits_for_it_and_no_longer() {
     let is_waiting = |wanted: usize| {
         engine.clients.list().iter().filter(|client| client.paused.load(Ordering::Relaxed)).count() == wanted
     };
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !is_waiting(commands.len()) {
+        assert!(Instant::now() < deadline, "not all of them wait");
         assert!(!waiting.iter().any(thread::JoinHandle::is_finished), "nobody goes on yet");
         thread::yield_now();
     }

@@ -5,6 +5,7 @@ mod host;
 use host::{Client, Host, take};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tenon_engine::clients::Dialect;
 use tenon_engine::loading::{Hands, LoadError, LoadReport, OnDuplicate, Past, RdbOptions};
@@ -276,10 +277,13 @@ fn workers_take_part_when_they_tick() {
                 engine.tick(&mut worker);
             }
         });
-        let report = load(&host, &bytes[..], &RdbOptions { hands: Hands::Workers, ..OPTIONS });
+        // Else the other one would tick on for ever.
+        let report = catch_unwind(AssertUnwindSafe(|| {
+            load(&host, &bytes[..], &RdbOptions { hands: Hands::Workers, ..OPTIONS })
+        }));
         is_done.store(true, Ordering::Release);
         ticking.join().expect("a tick does not panic");
-        report
+        report.expect("loading does not panic")
     });
     assert_eq!(report.unwrap().keys, KEYS.into());
     let mut client = resp(&mut host);

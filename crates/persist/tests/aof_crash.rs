@@ -12,7 +12,8 @@ use tenon_persist::aof::directory::LoadTruncated;
 use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{AppendOnly, Directory, Names, OpenError, Reader};
 
-const LONG: Duration = Duration::from_secs(5);
+/// Far longer than anything takes: who reaches it waits in vain.
+const LONG: Duration = Duration::from_secs(60);
 
 fn names() -> Names {
     Names { dir: "data".into(), appenddirname: "appendonlydir".into(), appendfilename: "appendonly.aof".into() }

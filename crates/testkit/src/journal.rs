@@ -174,12 +174,22 @@ pub fn load(engine: &Arc<Engine>, log: &[u8]) -> Result<LogReport, String> {
                 }
             });
         }
+        // Also when loading panics, or the workers would tick on for ever.
+        let _done = AtTheEnd(&is_done);
         let mut worker = engine.worker(engine.workers());
         let go_on = &mut |_| ControlFlow::Continue(());
         let loaded = engine.load_log(&loading, &mut worker, &directory, Hands::Workers, go_on);
-        is_done.store(true, Ordering::Relaxed);
         loaded.map_err(|error| error.to_string())
     })
+}
+
+/// Becomes true when this goes.
+struct AtTheEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// All data of an engine, key by key, as text that two engines with the same data have in common.

@@ -62,9 +62,11 @@ impl Sampler {
 mod tests {
     use super::*;
 
-    /// Waits until it holds; a test that waits for ever is ended by whoever runs it.
+    /// Waits until it holds.
     fn wait_until(mut holds: impl FnMut() -> bool) {
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
         while !holds() {
+            assert!(std::time::Instant::now() < deadline, "waited in vain");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -189,7 +189,7 @@ fn a_load_stops_when_it_is_told_to() {
     std::thread::scope(|scope| {
         let load =
             scope.spawn(|| tenon_bench::load::run(&plan, vec![KeyValue::new(Resp, spec(Mix::GET, chosen()))], &mut ()));
-        while progress.load(Ordering::Relaxed) < 100 {
+        while progress.load(Ordering::Relaxed) < 100 && !load.is_finished() {
             std::thread::yield_now();
         }
         stop.store(true, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! Real servers, where they are installed: started, spoken to in every language, ended.
 
+use crate::ended::ended;
 use crate::toy::{Manners, Toy};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -59,9 +60,8 @@ impl Redis {
     /// What the bench prints that measures it with these words. Its results are in the directory.
     fn measured(&self, words: &[&str]) -> Vec<u8> {
         let mut bench = Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
-        let output =
-            bench.args(words).args(["--target", &self.target.to_string(), "--out"]).arg(&self.scratch.0).output();
-        let output = output.expect("it runs");
+        bench.args(words).args(["--target", &self.target.to_string(), "--out"]).arg(&self.scratch.0);
+        let output = ended(bench);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     }
@@ -203,8 +203,9 @@ fn a_database_is_tended_before_it_is_measured() {
     let words = ["--quick", "--seconds", "0.05", "--keys", "200", "--target", &url];
     for (experiment, table, filter) in [("latency", "tenon_bench", "get"), ("ycsb", "usertable", "C, ")] {
         let words = [&[experiment, "--filter", filter], &words[..]].concat();
-        let output = Command::new(env!("CARGO_BIN_EXE_tenon-bench")).args(words).arg("--out").arg(&scratch.0).output();
-        let output = output.expect("it runs");
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
+        bench.args(words).arg("--out").arg(&scratch.0);
+        let output = ended(bench);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let ask =
             format!("SELECT vacuum_count || ' ' || analyze_count FROM pg_stat_user_tables WHERE relname = '{table}'");

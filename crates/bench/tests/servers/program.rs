@@ -1,5 +1,6 @@
 //! The program as people call it: results, reports, and its end when it is interrupted or killed.
 
+use crate::ended::ended;
 use crate::toy::{Manners, Toy};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
@@ -31,21 +32,20 @@ fn a_server_that_runs_already_is_measured_and_reported_on() {
     let toy = Toy::start(Manners::Good);
     let target = format!("redis://{}", toy.address);
     for experiment in ["latency", "throughput", "skew"] {
-        let output = bench(&out, &[&[experiment, "--target", &target], &SHORT[..]].concat()).output().expect("it runs");
+        let output = ended(bench(&out, &[&[experiment, "--target", &target], &SHORT[..]].concat()));
         assert!(output.status.success(), "{}", text(&output));
         assert!(text(&output).contains(&format!("| {target} |")), "{}", text(&output));
         for (part, of) in [("| get of 16 keys |", "throughput"), ("| hotspot ", "skew"), ("| sequential ", "skew")] {
             assert_eq!(text(&output).contains(part), experiment == of, "{}", text(&output));
         }
     }
-    let json =
-        bench(&out, &[&["latency", "--target", &target, "--json"], &SHORT[..]].concat()).output().expect("it runs");
+    let json = ended(bench(&out, &[&["latency", "--target", &target, "--json"], &SHORT[..]].concat()));
     let records: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON and nothing else");
     assert_eq!(records.as_array().expect("an array").len(), 2);
     assert!(records[0]["command"].is_null(), "somebody else has started it");
     assert!(records[0]["figures"]["p99_us"].as_f64().expect("a figure") > 0.0);
 
-    let output = bench(&out, &["report"]).output().expect("it runs");
+    let output = ended(bench(&out, &["report"]));
     assert!(output.status.success(), "{}", text(&output));
     let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
     assert!(page.contains("<section id=\"skew\">") && page.contains("<svg"), "{page}");
@@ -59,7 +59,7 @@ fn a_server_that_loses_keys_fails_the_experiment() {
     // PING, INFO, 200 sets: then the first get.
     let toy = Toy::start(Manners::Forgets { at: 203 });
     let target = format!("redis://{}", toy.address);
-    let output = bench(&out, &[&["latency", "--target", &target], &SHORT[..]].concat()).output().expect("it runs");
+    let output = ended(bench(&out, &[&["latency", "--target", &target], &SHORT[..]].concat()));
     let said = text(&output);
     assert!(!output.status.success() && said.contains("1 runs failed their own check"), "{said}");
     assert!(said.contains("the server has lost 'key:"), "{said}");
@@ -67,8 +67,7 @@ fn a_server_that_loses_keys_fails_the_experiment() {
     // What failed is measured again, and nothing else is.
     let before = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
     let kept: Vec<&str> = before.lines().filter(|line| !line.contains("\"failure\"")).collect();
-    let again =
-        bench(&out, &[&["latency", "--target", &target, "--continue"], &SHORT[..]].concat()).output().expect("it runs");
+    let again = ended(bench(&out, &[&["latency", "--target", &target, "--continue"], &SHORT[..]].concat()));
     assert!(again.status.success(), "{}", text(&again));
     let after = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
     assert!(kept.iter().all(|line| after.contains(line)) && after.lines().count() == 2, "{before}\n{after}");
@@ -82,7 +81,7 @@ fn a_server_that_loses_what_it_is_only_told_to_store_fails_the_experiment() {
     let toy = Toy::start(Manners::Swallows { from: 203 });
     let target = format!("redis://{}", toy.address);
     let words = ["latency", "--target", &target, "--filter", "set"];
-    let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+    let output = ended(bench(&out, &[&words, &SHORT[..]].concat()));
     let said = text(&output);
     assert!(!output.status.success() && said.contains("the server has lost 'key:"), "{said}");
     std::fs::remove_dir_all(out).expect("it can go");
@@ -101,7 +100,7 @@ fn snapshots_are_taken_while_their_price_is_measured() {
         return;
     }
     let words = ["persistence", "--peers", "redis-server", "--filter", "rdb", "--json"];
-    let records = records(&bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs"));
+    let records = records(&ended(bench(&out, &[&words, &SHORT[..]].concat())));
     let [record] = &records[..] else { panic!("one case was asked for: {records:?}") };
     let figures = &record["figures"];
     // Where the files were belongs to it.
@@ -118,7 +117,7 @@ fn servers_keep_their_files_where_they_are_told_to() {
     let toy = Toy::start(Manners::Good);
     let target = format!("redis://{}", toy.address);
     let words = ["latency", "--target", &target, "--data-dir", "/proc/nowhere"];
-    let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+    let output = ended(bench(&out, &[&words, &SHORT[..]].concat()));
     assert!(!output.status.success() && text(&output).contains("/proc/nowhere/tenon-bench-"), "{}", text(&output));
     std::fs::remove_dir_all(out).expect("it can go");
 }
@@ -150,7 +149,7 @@ fn no_log_is_rewritten_while_a_server_is_filled_and_killed() {
     }
     let (program, calls) = telling(&out);
     let words = ["recovery", "--peers", &program.display().to_string(), "--filter", "everysec, keys 200", "--json"];
-    let records = records(&bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs"));
+    let records = records(&ended(bench(&out, &[&words, &SHORT[..]].concat())));
     let command = records[0]["command"].as_str().expect("how it was started is kept");
     assert!(command.contains("redis-telling --bind ") && command.contains(" --appendonly yes "), "{command}");
     let figures = &records[0]["figures"];
@@ -176,7 +175,7 @@ fn a_snapshot_that_is_lost_fails_the_run() {
     }
     let recovery = |peer: &str| {
         let words = ["recovery", "--peers", peer, "--filter", "rdb, keys 200", "--json"];
-        bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs")
+        ended(bench(&out, &[&words, &SHORT[..]].concat()))
     };
     let kept = records(&recovery("redis-server"));
     let figures = &kept[0]["figures"];
@@ -204,7 +203,7 @@ fn ycsb_gives_every_server_the_same_work_and_says_how_much() {
     let of = |workload: &str| {
         let filter = format!("{workload}, ");
         let words = [&words[..], &["--workloads", workload, "--filter", &filter]].concat();
-        records(&bench(&out, &words).output().expect("it runs"))
+        records(&ended(bench(&out, &words)))
     };
     let measured = of("WE");
     assert_eq!(measured.len(), 8, "two servers, two rounds, 1 and 48 connections: {measured:?}");
@@ -234,7 +233,7 @@ fn results_say_how_they_were_measured_and_not_how_they_were_not() {
     }
     let run = |words: &[&str]| {
         let words = [&words[..1], &["--json"], &SHORT[..], &words[1..]].concat();
-        records(&bench(&out, &words).output().expect("it runs"))
+        records(&ended(bench(&out, &words)))
     };
     let toy = Toy::start(Manners::Good);
     let target = format!("redis://{}", toy.address);
@@ -259,7 +258,7 @@ fn what_a_full_cache_evicts_is_counted() {
             continue;
         }
         let words = ["fragmentation", "--quick", "--seconds", "0.05", "--peers", peer, "--json"];
-        let measured = records(&bench(&out, &words).output().expect("it runs"));
+        let measured = records(&ended(bench(&out, &words)));
         assert_eq!(measured.len(), 4, "{measured:?}");
         let evicted: Vec<f64> =
             measured.iter().map(|record| record["figures"]["evicted_keys"].as_f64().expect("it is counted")).collect();
@@ -297,7 +296,7 @@ fn another_build_is_measured_anew_or_refused() {
     let peer = program.display().to_string();
     let run = || {
         let words = ["latency", "--peers", &peer, "--continue", "--filter", "get"];
-        let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+        let output = ended(bench(&out, &[&words, &SHORT[..]].concat()));
         (output.status.success(), text(&output), std::fs::read_to_string(out.join("latency.jsonl")).expect("results"))
     };
     start(&real.path);
@@ -315,7 +314,7 @@ fn another_build_is_measured_anew_or_refused() {
     // The same file, which starts another program: no result of it stands beside the earlier ones.
     start(&copy);
     let words = ["latency", "--peers", &peer, "--continue", "--filter", "set"];
-    let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+    let output = ended(bench(&out, &[&words, &SHORT[..]].concat()));
     assert!(
         !output.status.success() && text(&output).contains("is another build than was measured earlier"),
         "{}",
@@ -349,8 +348,7 @@ fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
     std::fs::write(&log, "host\tstatus\tbytes\na\t200\t7000\nb\t404\t0\n").expect("a file");
     let log = log.display().to_string();
     let weblog = |words: &[&str]| {
-        let output =
-            bench(&out, &[&["weblog", "--quick", "--weblog", &log], words].concat()).output().expect("it runs");
+        let output = ended(bench(&out, &[&["weblog", "--quick", "--weblog", &log], words].concat()));
         let lines = std::fs::read_to_string(out.join("weblog.jsonl")).expect("results");
         (output, lines.lines().map(str::to_owned).collect::<Vec<String>>())
     };
@@ -386,7 +384,7 @@ fn a_run_is_not_continued_with_other_sizes() {
     let target = format!("redis://{}", toy.address);
     let lines = |keys: &str| {
         let words = ["latency", "--target", &target, "--continue", "--quick", "--seconds", "0.05", "--keys", keys];
-        let output = bench(&out, &words).output().expect("it runs");
+        let output = ended(bench(&out, &words));
         assert!(output.status.success(), "{}", text(&output));
         (std::fs::read_to_string(out.join("latency.jsonl")).expect("results").lines().count(), text(&output))
     };
@@ -403,7 +401,7 @@ fn servers_of_one_name_are_refused() {
     let out = scratch("names");
     let toy = Toy::start(Manners::Good);
     let target = format!("redis://{}", toy.address);
-    let output = bench(&out, &["latency", "--target", &target, "--target", &target]).output().expect("it runs");
+    let output = ended(bench(&out, &["latency", "--target", &target, "--target", &target]));
     let said = text(&output);
     assert!(!output.status.success() && said.contains(&format!("two servers are called {target}")), "{said}");
 
@@ -415,7 +413,7 @@ fn servers_of_one_name_are_refused() {
         file.display().to_string()
     };
     let (one, other) = (program("a"), program("b"));
-    let output = bench(&out, &["latency", "--peers", &format!("{one},{other}")]).output().expect("it runs");
+    let output = ended(bench(&out, &["latency", "--peers", &format!("{one},{other}")]));
     let said = text(&output);
     assert!(!output.status.success() && said.contains("two servers are called tenon"), "{said}");
     std::fs::remove_dir_all(out).expect("it can go");
@@ -430,7 +428,7 @@ fn the_client_divides_the_keys_over_nodes_that_know_nothing_of_each_other() {
         }
         let words = ["cluster", "--peers", peer, "--protocols", "text", "--filter", "get, nodes 3", "--json"];
         let words = [&words, &["--quick", "--seconds", "0.05", "--keys", "9"][..]].concat();
-        let records = records(&bench(&out, &words).output().expect("it runs"));
+        let records = records(&ended(bench(&out, &words)));
         let [record] = &records[..] else { panic!("one case was asked for: {records:?}") };
         // There were keys for each node, and each get has found what was stored under its key, on the node that has it.
         assert!(record["figures"]["get_count"].as_f64().expect("they are counted") > 0.0, "{record}");
@@ -444,7 +442,7 @@ fn rounds_go_through_all_cases_and_another_server_is_first_in_each() {
     let toys = [Toy::start(Manners::Good), Toy::start(Manners::Good)];
     let [one, other] = toys.each_ref().map(|toy| format!("redis://{}", toy.address));
     let words = ["latency", "--target", &one, "--target", &other, "--rounds", "2"];
-    let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+    let output = ended(bench(&out, &[&words, &SHORT[..]].concat()));
     assert!(output.status.success(), "{}", text(&output));
     let results = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
     let order: Vec<(u64, bool, bool)> = results
@@ -468,7 +466,7 @@ fn servers_are_started_only_for_cases_that_are_left() {
     }
     let words = ["skew", "--peers", "redis-server,memcached", "--continue", "--filter"];
     let started = |filter: &str| {
-        let output = bench(&out, &[&words[..], &[filter], &SHORT[..]].concat()).output().expect("it runs");
+        let output = ended(bench(&out, &[&words[..], &[filter], &SHORT[..]].concat()));
         assert!(output.status.success(), "{}", text(&output));
         ["redis-server", "memcached"].map(|peer| text(&output).contains(&format!("starting {peer}")))
     };
@@ -484,7 +482,7 @@ fn long_values_need_no_more_keys_than_there_are() {
     let toy = Toy::start(Manners::Good);
     let target = format!("redis://{}", toy.address);
     let words = ["sizes", "--target", &target, "--filter", "get", "--quick", "--seconds", "0.05", "--keys", "3"];
-    let output = bench(&out, &[&words[..], &["--json"]].concat()).output().expect("it runs");
+    let output = ended(bench(&out, &[&words[..], &["--json"]].concat()));
     assert_eq!(records(&output).len(), 5, "{}", text(&output));
     std::fs::remove_dir_all(out).expect("it can go");
 }
@@ -494,14 +492,14 @@ fn what_matches_no_case_is_an_error() {
     let out = scratch("no-case");
     let toy = Toy::start(Manners::Good);
     let target = format!("redis://{}", toy.address);
-    let measured = bench(&out, &[&["latency", "--target", &target], &SHORT[..]].concat()).output().expect("it runs");
+    let measured = ended(bench(&out, &[&["latency", "--target", &target], &SHORT[..]].concat()));
     assert!(measured.status.success(), "{}", text(&measured));
     let results = || std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
     let earlier = results();
     assert_eq!(earlier.lines().count(), 2);
     for words in [["--filter", "gte"], ["--protocols", "text"]] {
         let words = [&["latency", "--target", &target], &words[..], &SHORT[..]].concat();
-        let output = bench(&out, &words).output().expect("it runs");
+        let output = ended(bench(&out, &words));
         assert_eq!(output.status.code(), Some(1));
         assert!(output.stdout.is_empty() && text(&output).contains("no case matches"), "{}", text(&output));
         assert_eq!(results(), earlier, "there is nothing to replace it with");
@@ -512,13 +510,13 @@ fn what_matches_no_case_is_an_error() {
 #[test]
 fn nothing_to_measure_is_an_error() {
     let out = scratch("nothing");
-    let output = bench(&out, &["latency", "--target", "redis://127.0.0.1:1"]).output().expect("it runs");
+    let output = ended(bench(&out, &["latency", "--target", "redis://127.0.0.1:1"]));
     assert!(
         !output.status.success() && text(&output).contains("nobody at redis://127.0.0.1:1 answers"),
         "{}",
         text(&output)
     );
-    let output = bench(&out, &["report"]).output().expect("it runs");
+    let output = ended(bench(&out, &["report"]));
     assert!(!output.status.success() && text(&output).contains("no results"), "{}", text(&output));
     std::fs::remove_dir_all(out).expect("it can go");
 }
@@ -565,14 +563,16 @@ fn name(pid: i32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default()
 }
 
-/// Waits until none of them runs; a test that waits for ever is ended by whoever runs it.
+/// Waits until none of them runs.
 fn wait_for_the_end(pids: &[i32]) {
     let runs = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         // One that has ended and was not yet waited for by its new parent has ended.
         stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
     };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
     while pids.iter().any(runs) {
+        assert!(std::time::Instant::now() < deadline, "{pids:?} run on");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
