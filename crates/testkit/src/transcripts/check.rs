@@ -3,6 +3,7 @@
 use super::escape::Captures;
 use super::play::{Failure, Mode, play};
 use super::script::{OracleRule, Script};
+use crate::patience::PATIENCE;
 use crate::server::Folder;
 use crate::target::{Demand, NotReady, Setting, Side, Target};
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What playing a folder has given.
 #[derive(Debug, Default)]
@@ -76,11 +78,17 @@ pub fn run(target: &mut dyn Target, folder: &Path, filter: Option<&str>) -> Repo
         (Ok("oracle" | "tenon"), _) | (Err(_), _) => Mode::Compare,
         (Ok(other), _) => panic!("TENON_BLESS is oracle or tenon, not '{other}'"),
     };
-    run_in_mode(target, folder, filter, mode)
+    run_in_mode(target, folder, filter, mode, PATIENCE)
 }
 
-/// As [`run`], with the mode given instead of read from the environment.
-pub fn run_in_mode(target: &mut dyn Target, folder: &Path, filter: Option<&str>, mode: Mode) -> Report {
+/// As [`run`], with the mode given instead of read from the environment, and how long each reply is waited for.
+pub fn run_in_mode(
+    target: &mut dyn Target,
+    folder: &Path,
+    filter: Option<&str>,
+    mode: Mode,
+    patience: Duration,
+) -> Report {
     let mut report = Report { target: target.name(), ..Report::default() };
     let mut paths = Vec::new();
     if let Err(error) = find_transcripts(folder, &mut paths) {
@@ -92,7 +100,7 @@ pub fn run_in_mode(target: &mut dyn Target, folder: &Path, filter: Option<&str>,
         report.failures.push(format!("no transcript under {} fits the filter", folder.display()));
     }
     for path in paths {
-        if let Err(failure) = run_file(&path, target, mode, &mut report) {
+        if let Err(failure) = run_file(&path, target, mode, patience, &mut report) {
             report.failures.push(failure);
         }
     }
@@ -112,7 +120,13 @@ fn find_transcripts(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Strin
     Ok(())
 }
 
-fn run_file(path: &Path, target: &mut dyn Target, mode: Mode, report: &mut Report) -> Result<(), String> {
+fn run_file(
+    path: &Path,
+    target: &mut dyn Target,
+    mode: Mode,
+    patience: Duration,
+    report: &mut Report,
+) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let script = Script::parse(path, &text)?;
     if target.side() == Side::Oracle && is_for_another(&script, target) {
@@ -135,7 +149,7 @@ fn run_file(path: &Path, target: &mut dyn Target, mode: Mode, report: &mut Repor
         }
         Err(NotReady::Skip(reason) | NotReady::Fail(reason)) => return Err(format!("{}: {reason}", path.display())),
     }
-    let outcome = play(&script, target, mode);
+    let outcome = play(&script, target, mode, patience);
     report.files += 1;
     report.steps += outcome.steps;
     if outcome.replies.iter().any(Option::is_some) {

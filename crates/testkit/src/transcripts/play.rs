@@ -3,7 +3,6 @@
 use super::escape::Captures;
 use super::expect::{Came, Expected};
 use super::script::{Action, Expectation, Script, Step};
-use crate::patience::PATIENCE;
 use crate::target::{Dialect, Link, Received, Target};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -52,10 +51,10 @@ pub struct Outcome {
     pub replies: Vec<Option<Vec<String>>>,
 }
 
-/// Plays a transcript against a target that was prepared for it.
-pub fn play(script: &Script, target: &mut dyn Target, mode: Mode) -> Outcome {
+/// Plays a transcript against a target that was prepared for it. Each reply is waited for so long at most.
+pub fn play(script: &Script, target: &mut dyn Target, mode: Mode, patience: Duration) -> Outcome {
     let side = target.side();
-    let mut player = Player { script, target, mode, open: HashMap::new(), captures: Captures::new() };
+    let mut player = Player { script, target, mode, patience, open: HashMap::new(), captures: Captures::new() };
     let mut outcome = Outcome { replies: vec![None; script.steps.len()], ..Outcome::default() };
     for (at, step) in script.steps.iter().enumerate() {
         if step.only.is_some_and(|only| only != side) {
@@ -83,6 +82,7 @@ struct Player<'a> {
     script: &'a Script,
     target: &'a mut dyn Target,
     mode: Mode,
+    patience: Duration,
     open: HashMap<String, Open>,
     captures: Captures,
 }
@@ -189,7 +189,8 @@ impl Player<'_> {
 
     fn compare(&mut self, step: &Step, bytes: &[u8]) -> Result<Verdict, Vec<String>> {
         let mut captures = std::mem::take(&mut self.captures);
-        let compared = self.send(step, bytes).and_then(|open| open.compare(&step.expected, &mut captures));
+        let patience = self.patience;
+        let compared = self.send(step, bytes).and_then(|open| open.compare(&step.expected, &mut captures, patience));
         self.captures = captures;
         if matches!(compared, Ok(Came::Closed)) || self.open.get(&step.connection).is_some_and(|open| open.closed) {
             self.open.remove(&step.connection);
@@ -309,7 +310,12 @@ impl Open {
     }
 
     /// Waits for what is expected, and no longer than until something else comes. Gives the last that came.
-    fn compare(&mut self, expected: &[Expectation], captures: &mut Captures) -> Result<Came, Vec<String>> {
+    fn compare(
+        &mut self,
+        expected: &[Expectation],
+        captures: &mut Captures,
+        patience: Duration,
+    ) -> Result<Came, Vec<String>> {
         let mut seen = Vec::new();
         let mut at = 0;
         while at < expected.len() {
@@ -317,7 +323,7 @@ impl Open {
                 at += 1;
                 continue;
             }
-            let came = self.next(PATIENCE);
+            let came = self.next(patience);
             // What ends a gap is looked for first.
             let gap = matches!(expected[at].what, Expected::AnyLines);
             let ends_gap =

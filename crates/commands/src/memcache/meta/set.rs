@@ -41,7 +41,7 @@ impl From<Code> for Stored {
 /// Stores data if the mode's condition holds, and writes the answer.
 ///
 /// # Errors
-/// When the key holds another type, or the item would become too large.
+/// When the key holds another type.
 pub fn set(
     cx: &mut KeyCx<'_>,
     words: MetaWords<'_>,
@@ -60,7 +60,7 @@ pub fn set(
         Some(b'E') if slot.is_some() => Code::NotStored.into(),
         Some(b'E') => put(cx, slot, data, flags, flags.exptime),
         Some(mode @ (b'A' | b'P')) => match (slot, flags.vivify) {
-            (Some(slot), _) => add(cx, slot, mode, data, flags)?,
+            (Some(slot), _) => add(cx, slot, mode, data, flags),
             (None, Some(exptime)) => put(cx, None, data, flags, Some(exptime)),
             (None, None) => Code::NotStored.into(),
         },
@@ -114,22 +114,23 @@ fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, data: Data<'_>, flags: &MetaFlags
     Stored { code: Code::Done, slot, cas: cas.unwrap_or(0) }
 }
 
-/// Adds data before or behind an item's.
-fn add(cx: &mut KeyCx<'_>, slot: Slot, mode: u8, data: Data<'_>, flags: &MetaFlags) -> Result<Stored, Answer> {
+/// Adds data before or behind an item's. What would become too large stays as it is, of which memcached says no more than
+/// that nothing is stored: so the answer has the flags by which a client tells it from others.
+fn add(cx: &mut KeyCx<'_>, slot: Slot, mode: u8, data: Data<'_>, flags: &MetaFlags) -> Stored {
     // As in memcached 0 stands for none.
     let compare = flags.compare.filter(|&token| token != 0);
     if compare.is_some() && compare != cx.entry(slot).cas() {
-        return Ok(Code::Exists.into());
+        return Code::Exists.into();
     }
     let answer = if mode == b'A' { append(cx, slot, data) } else { prepend(cx, slot, data) };
     if answer.is_error() {
-        return Err(answer);
+        return Code::NotStored.into();
     }
     let cas = cas_of(cx, flags);
     if let Some(token) = cas {
         cx.set_cas(slot, token);
     }
-    Ok(Stored { code: Code::Done, slot: Some(slot), cas: cas.unwrap_or(0) })
+    Stored { code: Code::Done, slot: Some(slot), cas: cas.unwrap_or(0) }
 }
 
 /// Stores where the item still has the token that the client has seen, or, as stale data, where it has a later one.

@@ -109,17 +109,21 @@ pub static GEORADIUSBYMEMBER_RO: Command = Command {
     run: Run::Keys(georadiusbymember_ro),
 };
 
-/// The keys of GEORADIUS and GEORADIUSBYMEMBER, whose options begin at argument `at`: of several destinations the last.
+/// The keys of GEORADIUS and GEORADIUSBYMEMBER, whose options begin at argument `at`: what the first STORE and the first
+/// STOREDIST name, as Redis tells them, and of several destinations the last, which is the one that is written.
 fn radius_keys(args: &Args<'_>, mut at: usize) -> Vec<(usize, KeyFlags)> {
+    let first = |word| (at..args.len().saturating_sub(1)).find(|&at| args.is(at, word)).map(|at| at + 1);
+    let mut keys: Vec<usize> = [Some(1), first("STORE"), first("STOREDIST")].into_iter().flatten().collect();
     let mut destination = None;
     while at + 1 < args.len() {
         if args.is(at, "STORE") || args.is(at, "STOREDIST") {
-            destination = Some((at + 1, KeyFlags::OVERWRITE));
+            destination = Some(at + 1);
             at += 1;
         }
         at += 1;
     }
-    std::iter::once((1, KeyFlags::READ)).chain(destination).collect()
+    keys.extend(destination.filter(|destination| !keys.contains(destination)));
+    keys.into_iter().map(|key| (key, if key == 1 { KeyFlags::READ } else { KeyFlags::OVERWRITE })).collect()
 }
 
 fn geosearch(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
