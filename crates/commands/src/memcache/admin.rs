@@ -75,14 +75,17 @@ pub static QUIT: TextCommand = TextCommand {
 };
 
 /// Empties the store now, or at the time that the client gave. A flush that was to come before is forgotten. As in memcached
-/// a time that was before the server's start finds nothing: whatever is there was stored later.
+/// a time that was before the server's start finds nothing: whatever is there was stored later. What was stored before the
+/// last of so many seconds from now goes when that begins: memcached's clock is of whole seconds, and it does not look into one.
 pub fn flush_all(engine: &Engine, worker: &mut Worker, exptime: Option<i64>) -> Answer {
     if !engine.config.memcached_flush_all() {
         return Answer::FlushDisabled;
     }
     worker.stats.all.mc_flush.add(1);
     let exptime = exptime.unwrap_or(0);
-    match Expiry::of(exptime, worker.clock.now_ms) {
+    let expiry = if exptime == 1 { Expiry::Never } else { Expiry::of(exptime, worker.clock.now_ms) };
+    match expiry {
+        Expiry::At(ms) if Expiry::is_relative(exptime) => engine.flush_schedule.set(Some(ms - 1_000)),
         Expiry::At(ms) => engine.flush_schedule.set(Some(ms)),
         Expiry::Over if is_before_any_item(exptime, engine.started_ms) => engine.flush_schedule.set(None),
         Expiry::Never | Expiry::Over => {

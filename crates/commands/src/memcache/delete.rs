@@ -31,7 +31,9 @@ pub fn delete(cx: &mut KeyCx<'_>) -> Answer {
 /// Removes the item that a `set` was to replace and could not: memcached's clients count on never reading the old data
 /// after that.
 pub fn drop_stale(cx: &mut KeyCx<'_>) {
-    if let Some(slot) = cx.find()
+    let slot = cx.find();
+    watch::fetched(cx, slot);
+    if let Some(slot) = slot
         && cx.string(slot).is_ok()
     {
         remove(cx);

@@ -36,6 +36,11 @@ impl Expiry {
 }
 
 impl Expiry {
+    /// Whether a time counts from now.
+    pub fn is_relative(exptime: i64) -> bool {
+        (1..=RELATIVE_MAX_S).contains(&exptime)
+    }
+
     /// Of an item with this deadline, in milliseconds since the UNIX epoch.
     pub fn of_deadline(deadline_ms: Option<u64>) -> Expiry {
         deadline_ms.map_or(Expiry::Never, Expiry::At)

@@ -106,8 +106,9 @@ pub fn store(cx: &mut KeyCx<'_>, verb: StoreVerb, item: Item<'_>) -> Answer {
 /// Refuses to store an item that there is no memory for. memcached's clients count on never reading
 /// old data after a `set`.
 pub fn refuse_for_memory(cx: &mut KeyCx<'_>, verb: StoreVerb, data: Data<'_>) -> Answer {
+    let fd = cx.worker().client_fd();
+    watch::refused(cx.engine(), fd, Some(verb), cx.key, Answer::OutOfMemoryStoring);
     no_memory(cx, verb == StoreVerb::Set, data);
-    watch::stored(cx, verb.into(), Answer::OutOfMemoryStoring, Expiry::Never, 0);
     Answer::OutOfMemoryStoring
 }
 

@@ -120,16 +120,37 @@ pub(super) fn stored(cx: &mut KeyCx<'_>, how: Storing, answer: Answer, expiry: E
     }
 }
 
-#[cold]
-fn tell_stored(cx: &mut KeyCx<'_>, how: Storing, answer: Answer, expiry: Expiry, size: usize) {
-    let status = match answer {
+/// Tells of a write that was refused for its length, or for lack of memory, before its key was looked for; `None` for one of
+/// the binary protocol, which memcached does not name.
+pub fn refused(engine: &Engine, fd: i32, verb: Option<StoreVerb>, key: &[u8], answer: Answer) {
+    if !engine.watchers.want(Watched::MUTATIONS) {
+        return;
+    }
+    let how = verb.map_or("null", |verb| Storing::from(verb).name());
+    let status = status(answer);
+    engine.tell_watchers(Watched::MUTATIONS, |line| {
+        line.extend_from_slice(b"type=item_store key=");
+        write_encoded(key, line);
+        // memcached has forgotten to hand over class and socket, and tells what happens to lie there.
+        write!(line, " status={status} cmd={how} ttl=0 clsid=0 cfd={fd} size=0").expect("a Vec takes everything");
+    });
+}
+
+/// What became of a write, in memcached's words.
+fn status(answer: Answer) -> &'static str {
+    match answer {
         Answer::Stored => "stored",
         Answer::Exists => "exists",
         Answer::NotFound => "not_found",
         Answer::TooLarge => "too_large",
         Answer::OutOfMemoryStoring => "no_memory",
         _ => "not_stored",
-    };
+    }
+}
+
+#[cold]
+fn tell_stored(cx: &mut KeyCx<'_>, how: Storing, answer: Answer, expiry: Expiry, size: usize) {
+    let status = status(answer);
     let fd = cx.worker().client_fd();
     let slot = cx.find_as_it_is();
     let class = slot.map_or(0, |slot| cx.entry(slot).size_class());

@@ -7,7 +7,7 @@ use crate::Flow;
 use crate::memcache_watch::{Watch, seen_binary};
 use std::sync::atomic::Ordering;
 use tenon_commands::memcache::binary::{self, BinaryItem, Refused};
-use tenon_commands::memcache::{admin, delete, stats, store};
+use tenon_commands::memcache::{Answer, admin, delete, stats, store, watch};
 use tenon_engine::Engine;
 use tenon_engine::batch::BatchScratch;
 use tenon_engine::pause::PauseMode;
@@ -189,13 +189,18 @@ impl MemcacheConnection {
                         watch.end(engine, worker, &self.client, out, see);
                     }
                 }
-                BinaryStep::Refused { head, status, stale_key, closes, .. } => {
+                BinaryStep::Refused { head, status, write, closes, .. } => {
                     worker.stats.all.errors.add(1);
                     if *status == Status::TooLarge {
                         worker.stats.all.mc_too_large.add(1);
                     }
-                    if let Some(key) = stale_key {
-                        keys.visit(worker, bytes_of(*key, buf, &[]), delete::drop_stale);
+                    if let Some((_, key)) = write {
+                        let is_too_large = *status == Status::TooLarge;
+                        let answer = if is_too_large { Answer::TooLarge } else { Answer::OutOfMemoryStoring };
+                        watch::refused(engine, worker.client_fd(), None, bytes_of(*key, buf, &[]), answer);
+                    }
+                    if let Some(key) = step.stale_key() {
+                        keys.visit(worker, bytes_of(key, buf, &[]), delete::drop_stale);
                     }
                     let refused = if *status == Status::OutOfMemory {
                         worker.stats.all.mc_no_memory.add(1);
@@ -278,6 +283,7 @@ impl MemcacheConnection {
                     return keys.visit(worker, key, |cx| binary::store(cx, head, verb, item, out));
                 }
                 let replaces = verb == BinaryStore::Set;
+                watch::refused(engine, worker.client_fd(), None, key, Answer::OutOfMemoryStoring);
                 keys.visit(worker, key, |cx| store::no_memory(cx, replaces, item.data));
                 Err(Refused::NO_MEMORY_STORING)
             }
@@ -345,7 +351,7 @@ pub(crate) fn key_of(command: &BinaryCommand) -> Option<Span> {
 fn key_of_step(step: &BinaryStep) -> Option<Span> {
     match step {
         BinaryStep::Request { command, .. } => key_of(command),
-        BinaryStep::Refused { stale_key, .. } => *stale_key,
+        BinaryStep::Refused { .. } => step.stale_key(),
         _ => None,
     }
 }
@@ -385,7 +391,7 @@ fn waits(mode: PauseMode, step: &BinaryStep) -> bool {
             BinaryCommand::Flush { .. } => true,
             command => key_of(command).is_some(),
         },
-        (PauseMode::Write, BinaryStep::Refused { stale_key, .. }) => stale_key.is_some(),
+        (PauseMode::Write, BinaryStep::Refused { .. }) => step.stale_key().is_some(),
         (PauseMode::Write, _) => false,
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn refusal(step: &Step) -> Option<Option<Answer>> {
             _ => return None,
         },
         // A refused write would take the item away that it was to replace.
-        Step::Refused { refusal, .. } if refusal.stale_key.is_some() => refusal.noreply,
+        Step::Refused { refusal, .. } if refusal.stale_key().is_some() => refusal.noreply,
         _ => return None,
     };
     Some((!is_silent).then_some(Answer::Loading))
@@ -45,7 +45,7 @@ pub(super) fn is_refused(step: &BinaryStep) -> bool {
         BinaryStep::Request { command, .. } => {
             matches!(command, BinaryCommand::Flush { .. }) || super::binary::key_of(command).is_some()
         }
-        BinaryStep::Refused { stale_key, .. } => stale_key.is_some(),
+        BinaryStep::Refused { .. } => step.stale_key().is_some(),
         _ => false,
     }
 }

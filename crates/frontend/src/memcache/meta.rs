@@ -1,11 +1,11 @@
 //! Meta commands on their way to their handlers: flags are read, room is made. Knows no connection.
 
 use super::keys::Keys;
+use tenon_commands::memcache::meta;
 use tenon_commands::memcache::store::{self, Data};
-use tenon_commands::memcache::{Answer, meta};
 use tenon_engine::Engine;
 use tenon_engine::wire::OutBuf;
-use tenon_engine::wire::memcache::{MetaFlags, MetaVerb, MetaWords};
+use tenon_engine::wire::memcache::{MetaFlags, MetaVerb, MetaWords, StoreVerb};
 use tenon_engine::worker::Worker;
 
 /// Runs a meta command on the next key and writes its answer.
@@ -39,10 +39,7 @@ pub(super) fn run(
         MetaVerb::Set if engine.make_room(worker) => {
             keys.visit(worker, key, |cx| meta::set::set(cx, words, &flags, data, out))
         }
-        MetaVerb::Set => {
-            keys.visit(worker, key, |cx| store::no_memory(cx, true, data));
-            Err(Answer::OutOfMemoryStoring)
-        }
+        MetaVerb::Set => Err(keys.visit(worker, key, |cx| store::refuse_for_memory(cx, StoreVerb::Set, data))),
         MetaVerb::Delete => keys.visit(worker, key, |cx| meta::delete::delete(cx, words, &flags, out)),
         MetaVerb::Arithmetic => {
             let has_room = engine.make_room(worker);

@@ -10,7 +10,7 @@ use tenon_commands::memcache::admin;
 use tenon_commands::memcache::crawler::{self, Crawl};
 use tenon_commands::memcache::get::{self, Reading};
 use tenon_commands::memcache::store::{self, Item};
-use tenon_commands::memcache::{arith, delete, stats, touch, watch};
+use tenon_commands::memcache::{Answer, arith, delete, stats, touch, watch};
 use tenon_engine::Engine;
 use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::clock::monotonic_ns;
@@ -153,7 +153,7 @@ impl MemcacheConnection {
                     Request::Meta { .. } | Request::MetaDebug => note(scratch.args.spans[args_from]),
                     _ => {}
                 },
-                Step::Refused { refusal, .. } => refusal.stale_key.into_iter().for_each(note),
+                Step::Refused { refusal, .. } => refusal.stale_key().into_iter().for_each(note),
                 Step::Skip { end } => {
                     *at = end;
                     if scratch.requests.is_empty() {
@@ -251,7 +251,7 @@ impl MemcacheConnection {
                     ran
                 }
                 Step::Refused { refusal, .. } => {
-                    refuse(worker, refusal, &mut keys, buf, decoded, out);
+                    refuse(engine, worker, refusal, &mut keys, buf, decoded, out);
                     Ran::Wholly
                 }
                 Step::Skip { .. } | Step::Incomplete | Step::Big { .. } => unreachable!("none of these is kept"),
@@ -512,7 +512,15 @@ fn wants_no_answer(words: &[&[u8]]) -> bool {
 
 /// Answers a request that was refused as it was read.
 #[cold]
-fn refuse(worker: &mut Worker, refusal: Refusal, keys: &mut Keys<'_>, buf: &[u8], decoded: &[u8], out: &mut OutBuf) {
+fn refuse(
+    engine: &Engine,
+    worker: &mut Worker,
+    refusal: Refusal,
+    keys: &mut Keys<'_>,
+    buf: &[u8],
+    decoded: &[u8],
+    out: &mut OutBuf,
+) {
     worker.stats.all.errors.add(1);
     if refusal.error == RequestError::TooLarge {
         worker.stats.all.mc_too_large.add(1);
@@ -520,7 +528,12 @@ fn refuse(worker: &mut Worker, refusal: Refusal, keys: &mut Keys<'_>, buf: &[u8]
     if refusal.error == RequestError::OutOfMemory {
         worker.stats.all.mc_no_memory.add(1);
     }
-    if let Some(key) = refusal.stale_key {
+    if let Some((verb, key)) = refusal.write {
+        let is_too_large = refusal.error == RequestError::TooLarge;
+        let answer = if is_too_large { Answer::TooLarge } else { Answer::OutOfMemoryStoring };
+        watch::refused(engine, worker.client_fd(), Some(verb), bytes_of(key, buf, decoded), answer);
+    }
+    if let Some(key) = refusal.stale_key() {
         keys.visit(worker, bytes_of(key, buf, decoded), delete::drop_stale);
     }
     if !refusal.noreply {
@@ -544,7 +557,7 @@ fn waits(mode: PauseMode, step: &Step) -> bool {
             | Request::FlushAll { .. } => true,
             _ => false,
         },
-        (PauseMode::Write, Step::Refused { refusal, .. }) => refusal.stale_key.is_some(),
+        (PauseMode::Write, Step::Refused { refusal, .. }) => refusal.stale_key().is_some(),
         (PauseMode::Write, _) => false,
     }
 }

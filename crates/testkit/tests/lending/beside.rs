@@ -121,7 +121,7 @@ fn a_flush_whose_time_comes_beside_a_script_is_put_off_and_the_worker_goes_on() 
     assert_eq!(call(&mut client, "SET k v"), ok());
     let address = server.address(Dialect::Memcache).expect("it is spoken");
     let mut memcache = Memcache::connect_to(address, Some(PATIENCE)).expect("the server listens");
-    assert_eq!(memcache.exchange(b"flush_all 1").expect("a reply"), b"OK");
+    assert_eq!(memcache.exchange(b"flush_all 2").expect("a reply"), b"OK");
     let mut slow = begin(&server, "x", "k", ("", "return 'ended'"));
     // When this key has gone, the ticks have come to the flush. (DBSIZE would look at the shard that the script holds.)
     assert_eq!(call(&mut client, "SET later v PX 1500"), ok());

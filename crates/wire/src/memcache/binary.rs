@@ -201,8 +201,8 @@ pub enum BinaryStep {
         head: BinaryHead,
         /// Why.
         status: Status,
-        /// The item under this key must go: a set that failed may not leave the old value behind, as in memcached.
-        stale_key: Option<Span>,
+        /// The write that it was and its key, where it was refused for its length or for lack of memory.
+        write: Option<(BinaryStore, Span)>,
         /// Whether the connection is to be closed then, as nobody knows where the next request would begin.
         closes: bool,
         /// Position behind what was read of it.
@@ -227,6 +227,16 @@ pub enum BinaryStep {
     },
     /// No request begins with such a byte: the connection is to be closed.
     NoRequest,
+}
+
+impl BinaryStep {
+    /// The item under this key must go: a set that failed may not leave the old value behind, as in memcached.
+    pub fn stale_key(&self) -> Option<Span> {
+        match *self {
+            BinaryStep::Refused { write: Some((BinaryStore::Set, key)), .. } => Some(key),
+            _ => None,
+        }
+    }
 }
 
 /// What the next bytes are.
@@ -294,8 +304,7 @@ impl BinaryDecoder {
         let Some(header) = input.first_chunk::<HEADER>() else { return BinaryStep::Incomplete };
         let frame = Frame::of(header);
         let key_at = HEADER + frame.extras_len;
-        let refused =
-            |status, end| BinaryStep::Refused { head: frame.head, status, stale_key: None, closes: true, end };
+        let refused = |status, end| BinaryStep::Refused { head: frame.head, status, write: None, closes: true, end };
         let data_len = frame.body_len.checked_sub(frame.extras_len + frame.key_len);
         if frame.key_len > KEY_MAX {
             // No memory for what ends the connection.
@@ -322,14 +331,12 @@ impl BinaryDecoder {
         // The limit may have been lowered since the data was taken out of the stream: there is nothing left to pass over.
         let let_go = std::mem::take(&mut self.let_go);
         if !taken && let_go == 0 && data_len > limits.value_max {
-            let stale_key = (verb == BinaryStore::Set).then_some(key);
-            return self.refuse(head, Status::TooLarge, stale_key, data_len, at);
+            return self.refuse(head, Status::TooLarge, Some((verb, key)), data_len, at);
         }
         let (data, len) = if taken { (Span::big(0), 0) } else { (Span::bytes(at, data_len), data_len) };
         if buf.len() - at < len {
             if let_go > 0 || !limits.keeps(len) {
-                let stale_key = (verb == BinaryStore::Set).then_some(key);
-                return self.refuse(head, Status::OutOfMemory, stale_key, len - let_go, at);
+                return self.refuse(head, Status::OutOfMemory, Some((verb, key)), len - let_go, at);
             }
             return if len >= limits.big_min { BinaryStep::Big { len, at } } else { BinaryStep::Incomplete };
         }
@@ -366,14 +373,14 @@ impl BinaryDecoder {
         &mut self,
         head: BinaryHead,
         status: Status,
-        stale_key: Option<Span>,
+        write: Option<(BinaryStore, Span)>,
         rest: usize,
         at: usize,
     ) -> BinaryStep {
         if rest > 0 {
             self.state = State::Rest { len: rest };
         }
-        BinaryStep::Refused { head, status, stale_key, closes: false, end: at }
+        BinaryStep::Refused { head, status, write, closes: false, end: at }
     }
 
     fn skip(&mut self, buf: &[u8], start: usize, len: usize) -> BinaryStep {
@@ -451,19 +458,27 @@ mod tests {
     #[test]
     fn what_is_refused_leaves_the_stream_in_step() {
         let limits = Limits { value_max: 10, big_min: 20, ..Limits::default() };
-        for (bytes, status, key) in [
-            (packet(1, b"12345678", b"k", &[0; 11], 1, 2), Status::TooLarge, Some(Span::bytes(32, 1))),
-            (packet(2, b"12345678", b"k", &[0; 11], 1, 2), Status::TooLarge, None),
+        for (bytes, status, write) in [
+            (
+                packet(1, b"12345678", b"k", &[0; 11], 1, 2),
+                Status::TooLarge,
+                Some((BinaryStore::Set, Span::bytes(32, 1))),
+            ),
+            (
+                packet(2, b"12345678", b"k", &[0; 11], 1, 2),
+                Status::TooLarge,
+                Some((BinaryStore::Add, Span::bytes(32, 1))),
+            ),
             (packet(0x1b, b"1234", b"", b"", 1, 2), Status::Unknown, None),
             (packet(0x99, b"1234", b"key", b"data", 1, 2), Status::Unknown, None),
         ] {
             let mut decoder = BinaryDecoder::new();
-            let BinaryStep::Refused { status: got, stale_key, closes: false, end, .. } =
+            let BinaryStep::Refused { status: got, write: got_write, closes: false, end, .. } =
                 decoder.next(&bytes, 0, &limits)
             else {
                 panic!("{bytes:?} is not refused");
             };
-            assert_eq!((got, stale_key), (status, key));
+            assert_eq!((got, got_write), (status, write));
             let mut at = end;
             while at < bytes.len() {
                 // In pieces of up to three bytes.

@@ -262,18 +262,18 @@ impl TextDecoder {
                 Ok(self.read_data(buf, start, store, end - start, false, limits))
             }
             Line::Store(store) => {
-                let stale_key = (store.verb == StoreVerb::Set).then_some(store.key);
-                let refusal = Refusal { error: RequestError::TooLarge, noreply: store.noreply, stale_key };
+                let write = Some((store.verb, store.key));
+                let refusal = Refusal { error: RequestError::TooLarge, noreply: store.noreply, write };
                 self.state = State::RestOfData { len: store.len + 2 };
                 Ok(Step::Refused { refusal, end })
             }
             Line::MetaSet { len } => Ok(self.begin_meta_data(buf, start, len, end - start, first, args, limits)),
             Line::Refused { error, noreply } => {
-                Ok(Step::Refused { refusal: Refusal { error, noreply, stale_key: None }, end })
+                Ok(Step::Refused { refusal: Refusal { error, noreply, write: None }, end })
             }
             Line::RefusedStore { error, noreply, len } => {
                 self.state = State::RestOfData { len: len + 2 };
-                Ok(Step::Refused { refusal: Refusal { error, noreply, stale_key: None }, end })
+                Ok(Step::Refused { refusal: Refusal { error, noreply, write: None }, end })
             }
         }
     }
@@ -286,8 +286,8 @@ impl TextDecoder {
         let ready = buf.len() - data_start;
         if ready < len || ready - len < 2 {
             if ready < len && !self.is_wanted(len, limits) {
-                let stale_key = (store.verb == StoreVerb::Set).then_some(store.key.shifted(start));
-                let refusal = Refusal { error: RequestError::OutOfMemory, noreply: store.noreply, stale_key };
+                let write = Some((store.verb, store.key.shifted(start)));
+                let refusal = Refusal { error: RequestError::OutOfMemory, noreply: store.noreply, write };
                 self.state = State::RestOfData { len: len + 2 - std::mem::take(&mut self.let_go) };
                 return Step::Refused { refusal, end: data_start };
             }
@@ -302,7 +302,7 @@ impl TextDecoder {
         let end = data_start + len + 2;
         let Store { verb, key, flags, exptime, noreply, .. } = store;
         if &buf[end - 2..end] != b"\r\n" {
-            let refusal = Refusal { error: RequestError::BadDataChunk, noreply, stale_key: None };
+            let refusal = Refusal { error: RequestError::BadDataChunk, noreply, write: None };
             return Step::Refused { refusal, end };
         }
         let data = if taken { Span::big(0) } else { Span::bytes(data_start, len) };
@@ -328,14 +328,13 @@ impl TextDecoder {
         }
         // What will be refused is not awaited.
         let words = MetaWords::new(&args.spans[first..], buf, &args.scratch);
-        let key = args.spans[first];
+        // Whatever its mode is, memcached takes it for a set.
+        let write = Some((StoreVerb::Set, args.spans[first]));
         let refusal = match MetaFlags::parse(MetaVerb::Set, words) {
-            Err(error) => Some(Refusal { error, noreply: false, stale_key: None }),
-            Ok(_) if len > limits.value_max => {
-                Some(Refusal { error: RequestError::TooLarge, noreply: false, stale_key: Some(key) })
-            }
+            Err(error) => Some(Refusal { error, noreply: false, write: None }),
+            Ok(_) if len > limits.value_max => Some(Refusal { error: RequestError::TooLarge, noreply: false, write }),
             Ok(_) if buf.len() - start - at < len && !self.is_wanted(len, limits) => {
-                Some(Refusal { error: RequestError::OutOfMemory, noreply: false, stale_key: Some(key) })
+                Some(Refusal { error: RequestError::OutOfMemory, noreply: false, write })
             }
             Ok(_) => None,
         };
@@ -517,7 +516,7 @@ impl TextDecoder {
 }
 
 const fn refused(error: RequestError, end: usize) -> Step {
-    Step::Refused { refusal: Refusal { error, noreply: false, stale_key: None }, end }
+    Step::Refused { refusal: Refusal { error, noreply: false, write: None }, end }
 }
 
 /// A line without the one CR before its LF.

@@ -1,5 +1,6 @@
 //! What is wrong with a request of memcached's text protocol, and what memcached says. Does not send it.
 
+use super::request::StoreVerb;
 use crate::span::Span;
 
 /// A request that is refused; the connection goes on.
@@ -93,8 +94,15 @@ pub struct Refusal {
     pub error: RequestError,
     /// The client wants no answer, not even this one: memcached keeps silent then.
     pub noreply: bool,
+    /// The write that it was and its key, where it was refused for its length or for lack of memory.
+    pub write: Option<(StoreVerb, Span)>,
+}
+
+impl Refusal {
     /// The item under this key must go: a `set` that failed may not leave the old value behind, as in memcached.
-    pub stale_key: Option<Span>,
+    pub fn stale_key(&self) -> Option<Span> {
+        self.write.and_then(|(verb, key)| (verb == StoreVerb::Set).then_some(key))
+    }
 }
 
 /// A stream that cannot be followed any further: the connection is closed.

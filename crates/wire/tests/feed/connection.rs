@@ -166,7 +166,7 @@ pub fn memcache_events(pieces: &[&[u8]], limits: &memcache::Limits) -> Vec<Memca
                 }
                 Ok(Step::Refused { refusal, end }) => {
                     assert!(list.is_empty());
-                    let key = refusal.stale_key.map(|span| connection.bytes(span, &buf, &args.scratch));
+                    let key = refusal.stale_key().map(|span| connection.bytes(span, &buf, &args.scratch));
                     events.push(MemcacheEvent::Refused(refusal.error, refusal.noreply, key));
                     connection.bigs.clear();
                     end
@@ -243,8 +243,8 @@ pub fn binary_events(pieces: &[&[u8]], limits: &memcache::Limits) -> Vec<(String
                     assert!(end > start && end <= buf.len());
                     start = end;
                 }
-                BinaryStep::Refused { head, status, stale_key, closes, end } => {
-                    let parts = stale_key.map(bytes).into_iter().collect();
+                BinaryStep::Refused { head, status, write, closes, end } => {
+                    let parts = write.map(|(_, key)| bytes(key)).into_iter().collect();
                     events.push((format!("{head:?} {status:?}, closes {closes}"), parts));
                     if closes {
                         return events;
