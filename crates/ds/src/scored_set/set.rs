@@ -451,9 +451,9 @@ mod tests {
     #[test]
     fn any_range_of_a_tree_of_three_levels_goes_in_one_stroke() {
         let count = if cfg!(miri) { 200 } else { 6_000 };
-        for (from, to) in
-            [(0, 16), (0, count), (1, count), (0, count - 1), (70, count - 70), (count / 2, count), (63, 126)]
-        {
+        let ranges = [(1, count), (70, count - 70), (63, 126), (0, 16), (0, count), (0, count - 1), (count / 2, count)];
+        // An interpreter takes minutes for all of them.
+        for (from, to) in ranges.into_iter().take(if cfg!(miri) { 3 } else { ranges.len() }) {
             let (mut set, mut model) = (Set::new(), Model::default());
             for number in 0..count {
                 let score = (number / 10) as f64;
