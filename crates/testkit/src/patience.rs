@@ -76,9 +76,20 @@ fn output_within(patience: Duration, child: Child, what: &str) -> Output {
 /// # Panics
 /// When it does not end.
 pub fn run(command: &mut Command) -> io::Result<Output> {
+    run_within(PATIENCE, command)
+}
+
+/// [`run`] for what takes longer than anything else: with patience of its own.
+///
+/// # Errors
+/// As for [`run`].
+///
+/// # Panics
+/// As for [`run`].
+pub fn run_within(patience: Duration, command: &mut Command) -> io::Result<Output> {
     let what = command.get_program().display().to_string();
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    Ok(output_of(child, &what))
+    Ok(output_within(patience, child, &what))
 }
 
 #[cfg(test)]

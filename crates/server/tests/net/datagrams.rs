@@ -3,24 +3,14 @@
 use crate::echo::Message;
 use crate::harness::{PATIENCE, Server, eventually, tcp};
 use std::net::UdpSocket;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenon_server::net::{Bind, FrontEnd, Options, ServeError};
+use tenon_testkit::ports::free_port;
 
 /// A server with UDP on the returned port.
 fn start() -> (Server, u16) {
     start_with(2)
-}
-
-/// A port that nobody has at any address. It is below those of which the system gives one to each socket of a client: one of
-/// another test's could have it before the server does.
-fn free_port() -> u16 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Processes begin at different places.
-    let first = std::process::id().wrapping_mul(61);
-    let next = || 10_000 + (first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 10_000) as u16;
-    let is_free = |port: &u16| UdpSocket::bind(("0.0.0.0", *port)).is_ok();
-    (0..1_000).map(|_| next()).find(is_free).expect("some of so many are free")
 }
 
 fn start_with(workers: usize) -> (Server, u16) {
