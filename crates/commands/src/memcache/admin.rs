@@ -83,9 +83,9 @@ pub fn flush_all(engine: &Engine, worker: &mut Worker, exptime: Option<i64>) -> 
     }
     worker.stats.all.mc_flush.add(1);
     let exptime = exptime.unwrap_or(0);
-    let expiry = if exptime == 1 { Expiry::Never } else { Expiry::of(exptime, worker.clock.now_ms) };
-    match expiry {
-        Expiry::At(ms) if Expiry::is_relative(exptime) => engine.flush_schedule.set(Some(ms - 1_000)),
+    // Of one second the last begins now.
+    let exptime = exptime - i64::from(Expiry::is_relative(exptime));
+    match Expiry::of(exptime, worker.clock.now_ms) {
         Expiry::At(ms) => engine.flush_schedule.set(Some(ms)),
         Expiry::Over if is_before_any_item(exptime, engine.started_ms) => engine.flush_schedule.set(None),
         Expiry::Never | Expiry::Over => {
