@@ -144,7 +144,8 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
 
 /// Which commands wait for the end of a pause, why, and for how long: in the names of Valkey.
 fn pause(facts: &Facts<'_>, text: &mut String) {
-    let pause = facts.engine.pause.rest(facts.now_ms);
+    // By the clock that a pause runs from: that of the batch is behind it, and more than the whole pause would be left.
+    let pause = facts.engine.pause.rest(clock::now_us() / 1_000);
     let reason = match pause {
         None => "none",
         Some(_) if facts.engine.is_ending() => "shutdown_in_progress",
