@@ -4,6 +4,7 @@ use crate::ci::Outcome;
 use crate::process;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
+use std::process::Command;
 
 /// The fuzz targets' own workspace, from the root.
 pub const MANIFEST: &str = "fuzz/Cargo.toml";
@@ -23,7 +24,7 @@ impl Default for Options {
     }
 }
 
-/// Runs the targets one after another; what they find stays in `fuzz/artifacts`.
+/// Runs the targets, two at a time; what they find stays in `fuzz/artifacts`.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     if !workspace.root.join(MANIFEST).exists() {
         return Ok(Outcome::Skipped(format!("there is no {MANIFEST}")));
@@ -38,26 +39,26 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<Outcome> {
         bail!("no fuzz target '{target}': there are {}", targets.join(", "));
     }
     let chosen = targets.iter().filter(|target| options.target.as_ref().is_none_or(|only| only == *target));
-    let mut failed = Vec::new();
-    for target in chosen {
-        let corpus = format!("fuzz/corpus/{target}");
-        std::fs::create_dir_all(workspace.root.join(&corpus)).with_context(|| corpus.clone())?;
-        let mut command = process::nightly(workspace, "cargo");
-        command.args(["fuzz", "run", target, &corpus]);
-        let seeds = format!("fuzz/seeds/{target}");
-        if workspace.root.join(&seeds).is_dir() {
-            command.arg(seeds);
-        }
-        // libFuzzer's limits: a slow or greedy input is a finding too.
-        command.args(["--", &format!("-max_total_time={}", options.seconds), "-timeout=10", "-rss_limit_mb=2048"]);
-        if let Err(error) = process::run(&mut command) {
-            failed.push(format!("{target}: {error:#}"));
-        }
-    }
-    if !failed.is_empty() {
-        bail!("{}", failed.join("\n"));
-    }
+    let runs: Vec<Command> = chosen.map(|target| fuzz(workspace, target, options.seconds)).collect::<Result<_>>()?;
+    // Before they run: two builds would wait for one another.
+    process::run(process::nightly(workspace, "cargo").args(["fuzz", "build"]).args(&options.target))?;
+    process::run_two_at_a_time(runs)?;
     Ok(Outcome::Done)
+}
+
+/// The run of one target.
+fn fuzz(workspace: &Workspace, target: &str, seconds: u32) -> Result<Command> {
+    let corpus = format!("fuzz/corpus/{target}");
+    std::fs::create_dir_all(workspace.root.join(&corpus)).with_context(|| corpus.clone())?;
+    let mut command = process::nightly(workspace, "cargo");
+    command.args(["fuzz", "run", target, &corpus]);
+    let seeds = format!("fuzz/seeds/{target}");
+    if workspace.root.join(&seeds).is_dir() {
+        command.arg(seeds);
+    }
+    // libFuzzer's limits: a slow or greedy input is a finding too.
+    command.args(["--", &format!("-max_total_time={seconds}"), "-timeout=10", "-rss_limit_mb=2048"]);
+    Ok(command)
 }
 
 /// Why fuzzing cannot be done here, after installing what may be installed.
@@ -79,13 +80,13 @@ fn missing_tools(workspace: &Workspace) -> Result<Option<String>> {
 
 /// Whether rustup has a nightly toolchain.
 pub fn has_nightly() -> bool {
-    let listed = process::output(std::process::Command::new("rustup").args(["toolchain", "list"]));
+    let listed = process::output(Command::new("rustup").args(["toolchain", "list"]));
     listed.is_ok_and(|list| list.lines().any(|line| line.starts_with("nightly")))
 }
 
 /// Lets rustup install the nightly toolchain.
 pub fn install_nightly() -> Result<()> {
-    process::run(std::process::Command::new("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]))
+    process::run(Command::new("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]))
 }
 
 fn targets(workspace: &Workspace) -> Result<Vec<String>> {

@@ -4,8 +4,7 @@ use crate::ci::Outcome;
 use crate::workspace::Workspace;
 use crate::{fuzz, process};
 use anyhow::Result;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::process::Command;
 
 /// Runs the tests of ds and store under Miri, where the component can be had.
 pub fn run(workspace: &Workspace) -> Result<Outcome> {
@@ -20,7 +19,7 @@ pub fn run(workspace: &Workspace) -> Result<Outcome> {
             let install = "`rustup +nightly component add miri rust-src`";
             return Ok(Outcome::Skipped(format!("the nightly toolchain lacks Miri: {install}")));
         }
-        let mut add = std::process::Command::new("rustup");
+        let mut add = Command::new("rustup");
         add.args(["component", "add", "--toolchain", "nightly", "miri", "rust-src"]);
         // Some nights' toolchains come without Miri; that says nothing about the change under test.
         if let Err(error) = process::run(&mut add) {
@@ -29,26 +28,15 @@ pub fn run(workspace: &Workspace) -> Result<Outcome> {
     }
     // Property tests read their seed file and the clock; a few cases are what Miri's speed allows.
     const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-strict-provenance";
-    // An interpreter is one thread; two beside one another take half the time. Their lines mix.
-    let rest = Mutex::new(RUNS.iter());
-    let next = || rest.lock().unwrap_or_else(PoisonError::into_inner).next();
-    thread::scope(|scope| {
-        let interpreters = [(); 2].map(|()| {
-            scope.spawn(|| {
-                while let Some(run) = next() {
-                    let skipped = SAFE.iter().flat_map(|module| ["--skip", module]);
-                    let tests: Vec<&str> = run.iter().copied().chain(["--"]).chain(skipped).collect();
-                    miri(workspace, FLAGS, &tests)?;
-                }
-                Ok(())
-            })
-        });
-        let ended = interpreters.map(|thread| thread.join().expect("a run says what failed"));
-        ended.into_iter().collect::<Result<()>>()
-    })?;
+    // An interpreter is one thread; two beside one another take half the time.
+    let skipped = SAFE.iter().flat_map(|module| ["--skip", module]);
+    let run = |run: &&'static [&'static str]| {
+        miri(workspace, FLAGS, &run.iter().copied().chain(["--"]).chain(skipped.clone()).collect::<Vec<_>>())
+    };
+    process::run_two_at_a_time(RUNS.iter().map(run).collect())?;
     // Each seed is another interleaving of the slab's threads, and other places for weak memory to show.
     let seeds = format!("{FLAGS} -Zmiri-many-seeds=1..{SEEDS_END}");
-    miri(workspace, &seeds, &["--package", "tenon-ds", "--test", "slab_threads"])?;
+    process::run(&mut miri(workspace, &seeds, &["--package", "tenon-ds", "--test", "slab_threads"]))?;
     Ok(Outcome::Done)
 }
 
@@ -81,14 +69,15 @@ const SAFE: [&str; 13] = [
 /// Seeds up to here, exclusive, beside the usual 0.
 const SEEDS_END: u32 = 9;
 
-fn miri(workspace: &Workspace, flags: &str, tests: &[&str]) -> Result<()> {
+fn miri(workspace: &Workspace, flags: &str, tests: &[&str]) -> Command {
     let mut command = process::nightly(workspace, "cargo");
     command.env("MIRIFLAGS", flags).env("PROPTEST_CASES", "3");
-    process::run(command.args(["miri", "test"]).args(tests))
+    command.args(["miri", "test"]).args(tests);
+    command
 }
 
 fn has_components() -> Result<bool> {
-    let mut list = std::process::Command::new("rustup");
+    let mut list = Command::new("rustup");
     list.args(["component", "list", "--installed", "--toolchain", "nightly"]);
     let installed = process::output(&mut list)?;
     let has = |name: &str| installed.lines().any(|line| line.starts_with(name));

@@ -4,6 +4,8 @@ use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::{iter, thread};
 
 /// The cargo that runs this program, in the workspace's root.
 pub fn cargo(workspace: &Workspace) -> Command {
@@ -45,6 +47,23 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs two of the commands at a time, each for one core, until all have run; their lines mix. Fails if one has failed, when
+/// all have ended.
+pub fn run_two_at_a_time(commands: Vec<Command>) -> Result<()> {
+    let rest = Mutex::new(commands.into_iter());
+    let next = || rest.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let failure = |mut command: Command| run(&mut command).err().map(|error| format!("{error:#}"));
+    let run_what_is_left = || iter::from_fn(next).filter_map(failure).collect::<Vec<String>>();
+    let failed = thread::scope(|scope| {
+        let runners = [(); 2].map(|()| scope.spawn(run_what_is_left));
+        runners.map(|runner| runner.join().expect("a run says what failed")).concat()
+    });
+    if !failed.is_empty() {
+        bail!("{}", failed.join("\n"));
+    }
+    Ok(())
+}
+
 /// What the command prints on its standard output, if it ends well.
 pub fn output(command: &mut Command) -> Result<String> {
     let line = line(command);
@@ -77,4 +96,26 @@ pub fn is_executable(file: &Path) -> bool {
 /// Whether this is a build service's run, where nothing may be left out for want of a tool.
 pub fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true" || value == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_have_run_and_what_failed_is_said() {
+        assert!(run_two_at_a_time(Vec::new()).is_ok());
+        let tests = |numbers: &[&str]| {
+            let test = |number: &&str| {
+                let mut command = Command::new("test");
+                command.args([number, "-lt", "2"]);
+                command
+            };
+            run_two_at_a_time(numbers.iter().map(test).collect())
+        };
+        assert!(tests(&["0", "1", "1", "0", "1"]).is_ok());
+        let failed = tests(&["4", "0", "1", "3", "0"]).unwrap_err().to_string();
+        assert!(failed.contains("`test 4 -lt 2`") && failed.contains("`test 3 -lt 2`"), "{failed}");
+        assert_eq!(failed.lines().count(), 2, "{failed}");
+    }
 }

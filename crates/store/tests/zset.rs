@@ -232,8 +232,8 @@ fn check_combined(combined: Combined, model: &Model) {
 #[test]
 fn what_was_combined_keeps_its_negative_zeros() {
     let unpacked = ZsetLimits { members: 0, bytes: 0 };
-    // Few members, and more than are gathered.
-    for members in [1, 2_000] {
+    // Few members, and more than are gathered; Miri takes minutes for so many, and other tests have it sum up.
+    for &members in if cfg!(miri) { &[1][..] } else { &[1, 2_000] } {
         let mut zset = Zset::default();
         (0..members).for_each(|number| zset.set(format!("{number}").as_bytes(), -336.0, LIMITS));
         let sources = [(Source::Zset(zset.view()), 0.0), (Source::Zset(zset.view()), 0.0)];
