@@ -75,7 +75,7 @@ mod tests {
         for name in [path.as_os_str(), OsStr::new(&abstract_name)] {
             let at = address(name).expect("an address");
             let systemd = UnixDatagram::bind_addr(&at).expect("nobody else has it");
-            systemd.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
+            systemd.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
             Supervisor(Some(at)).tell_ready();
             let mut text = [0; 64];
             let len = systemd.recv(&mut text).expect("something comes");

@@ -385,7 +385,7 @@ impl<S: Starter> Target for Started<S> {
 
     fn connect(&mut self, _name: &str) -> io::Result<Box<dyn Link>> {
         let address = self.server()?.address(self.dialect)?;
-        Ok(Box::new(Stream::connect(address, Some(Duration::from_secs(5)))?))
+        Ok(Box::new(Stream::connect(address, Some(PATIENCE))?))
     }
 }
 

@@ -187,7 +187,7 @@ fn dense_sketch() -> String {
 
 fn check(redis: &Server, commands: &str) {
     let address = redis.address(Dialect::Redis).expect("it listens");
-    let mut theirs = Resp::connect_to(address, Some(Duration::from_secs(10))).expect("it listens");
+    let mut theirs = Resp::connect_to(address, Some(Duration::from_secs(60))).expect("it listens");
     let mut server = InProcess::default();
     server.prepare(&Demand { dialect: Dialect::Redis, settings: &[], fresh: true }).expect("it needs nothing");
     let mut ours = Ours { link: server.open(Dialect::Redis) };

@@ -9,7 +9,7 @@ use tenon_testkit::oracle::oracle;
 use tenon_testkit::server::{Server, StartError};
 use tenon_testkit::target::Dialect;
 
-const TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
 
 fn bulk(text: &[u8]) -> Value {
     Value::Bulk(text.to_vec())

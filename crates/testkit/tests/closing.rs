@@ -7,7 +7,7 @@ use tenon_client::{Address, Resp, Value};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-const TIMEOUT: Option<Duration> = Some(Duration::from_secs(20));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
 
 fn connect(address: &Address) -> Resp {
     Resp::connect_to(address, TIMEOUT).expect("the server listens")

@@ -5,7 +5,7 @@ use tenon_client::{Resp, Value};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-const TIMEOUT: Option<Duration> = Some(Duration::from_secs(20));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
 
 fn connect(server: &Server) -> Resp {
     let address = server.address(Dialect::Redis).expect("RESP is spoken");

@@ -12,7 +12,7 @@ use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 /// Far longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Side {
     server: Server,

@@ -211,6 +211,7 @@ fn strace_counts(text: &str) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::cpu;
 
     #[test]
     fn what_perf_and_strace_write_is_read() {
@@ -248,7 +249,12 @@ mod tests {
             .spawn()
             .expect("every system has dd");
         let counted = Counter::start(busy.id(), &scratch).and_then(|counter| {
-            std::thread::sleep(std::time::Duration::from_millis(100));
+            // On a busy machine it has to wait for its turn.
+            let used = || cpu::of_process(busy.id()).expect("it runs");
+            let worked = used() + Duration::from_millis(20);
+            while used() < worked {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             counter.finish()
         });
         busy.kill().expect("it runs");

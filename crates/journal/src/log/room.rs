@@ -60,15 +60,23 @@ mod tests {
 
     #[test]
     fn who_needs_less_than_there_was_no_room_for_is_told_that_there_is() {
+        // On a slow machine it may be time for another attempt before it was looked whether it is too early.
+        assert!((0..100).any(|_| is_too_early_before_that()), "it is never too early");
+    }
+
+    fn is_too_early_before_that() -> bool {
         let files = Faulty::new(Memory::new(), "room:enospc@2".parse().expect("a plan"));
         let file = files.create(Path::new("f")).expect("nothing is planned");
         let mut room = Room::default();
         assert!(room.keep(&*file, 0, 100, 50).is_some_and(|kept| kept.is_ok()));
         assert!(room.keep(&*file, 50, 100, 50).is_none(), "there is room for that");
         assert!(room.keep(&*file, 0, 200, 50).is_some_and(|kept| kept.is_err()));
-        assert!(room.keep(&*file, 0, 100, 50).is_none(), "it is too early");
+        if room.keep(&*file, 0, 100, 50).is_some() {
+            return false;
+        }
         std::thread::sleep(room.retry().pause().expect("it failed") + Duration::from_millis(1));
         assert!(room.keep(&*file, 0, 100, 50).is_some_and(|kept| kept.is_ok()));
         assert!(room.keep(&*file, 0, 100, 50).is_none());
+        true
     }
 }
