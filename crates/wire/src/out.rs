@@ -8,7 +8,7 @@ use std::io::IoSlice;
 /// which takes milliseconds for a reply of some megabytes, and take up to three times its bytes meanwhile.
 const PIECE: usize = 256 * 1024;
 
-/// Room for what begins in a piece and ends behind it.
+/// Room in a piece for who does not say how much is appended.
 const PIECE_REST: usize = 4 * 1024;
 
 /// Up to here [`OutBuf::join`] copies.
@@ -73,8 +73,14 @@ impl OutBuf {
     /// the next one may be another.
     #[inline]
     pub fn tail(&mut self) -> &mut Vec<u8> {
-        if self.tail.len() >= PIECE - PIECE_REST {
-            self.begin_piece(PIECE);
+        self.tail_for(PIECE_REST)
+    }
+
+    /// The same for who appends `len` bytes, which may be many.
+    #[inline]
+    pub fn tail_for(&mut self, len: usize) -> &mut Vec<u8> {
+        if self.tail.len().saturating_add(len) > PIECE {
+            self.begin_piece(PIECE.max(len));
         }
         &mut self.tail
     }
@@ -423,10 +429,15 @@ mod tests {
         assert!(out.memory() <= PIECE + 4096, "{} bytes when all is sent", out.memory());
         whole.extend(drain(&mut half, usize::MAX));
         assert!(whole.starts_with(b"head") && whole[4..] == expected);
-        // One that is longer than a piece is no more than itself, either.
-        out.tail().extend_from_slice(&vec![1; 3 * PIECE]);
-        out.tail().push(2);
-        assert_eq!((out.len(), drain(&mut out, 999_999).last()), (3 * PIECE + 1, Some(&2)));
+        // Nor do long parts of one, of which a piece has room for a few, or for none.
+        for len in [PIECE / 10, PIECE / 2, 3 * PIECE] {
+            for number in 0..30 {
+                let tail = out.tail_for(len);
+                tail.resize(tail.len() + len, number);
+            }
+            assert!(out.memory() < 30 * len + 2 * PIECE.max(len), "{} bytes for 30 of {len}", out.memory());
+            assert_eq!(drain(&mut out, 999_999).len(), 30 * len);
+        }
     }
 
     #[test]
