@@ -4,16 +4,6 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// A piece of a long reply: what grows past it goes on in the next one. A buffer that doubled instead would be copied each time,
-/// which takes milliseconds for a reply of some megabytes, and take up to three times its bytes meanwhile.
-const PIECE: usize = 256 * 1024;
-
-/// Room in a piece for who does not say how much is appended.
-const PIECE_REST: usize = 4 * 1024;
-
-/// Up to here [`OutBuf::join`] copies.
-const COPIED_MAX: usize = 64 * 1024;
-
 /// Bytes waiting to be sent, in order.
 ///
 /// Replies are appended to a contiguous tail; a big value joins as a reference-counted segment and is never copied.
@@ -69,19 +59,9 @@ impl OutBuf {
         self.len() == 0
     }
 
-    /// The buffer that replies are appended to. Callers only append, or cut back to a length that they have seen since they got it:
-    /// the next one may be another.
+    /// The buffer that replies are appended to. Callers only append, or cut back to a length they saw themselves.
     #[inline]
     pub fn tail(&mut self) -> &mut Vec<u8> {
-        self.tail_for(PIECE_REST)
-    }
-
-    /// The same for who appends `len` bytes, which may be many.
-    #[inline]
-    pub fn tail_for(&mut self, len: usize) -> &mut Vec<u8> {
-        if self.tail.len().saturating_add(len) > PIECE {
-            self.begin_piece(PIECE.max(len));
-        }
         &mut self.tail
     }
 
@@ -89,16 +69,11 @@ impl OutBuf {
     /// sent, so that with a client which is always a little behind it would grow without end.
     pub fn tail_below(&mut self, len_max: usize) -> &mut Vec<u8> {
         if self.tail.len() >= len_max {
-            self.begin_piece(len_max);
+            self.seal_tail();
+            // What has been so long will be again.
+            self.tail.reserve_exact(len_max);
         }
         &mut self.tail
-    }
-
-    /// Goes on in a new buffer: what has been so long will be again.
-    #[cold]
-    fn begin_piece(&mut self, len: usize) {
-        self.seal_tail();
-        self.tail.reserve_exact(len);
     }
 
     /// Appends a reference-counted piece without copying it.
@@ -192,17 +167,6 @@ impl OutBuf {
         self.segments_len += other.segments_len;
         self.segments.append(&mut other.segments);
         other.clear();
-    }
-
-    /// The same, but what is short is copied, so that all that a client is answered stays in one piece.
-    pub fn join(&mut self, other: &mut OutBuf) {
-        match other.contiguous() {
-            Some(bytes) if bytes.len() <= COPIED_MAX => {
-                self.tail().extend_from_slice(bytes);
-                other.clear();
-            }
-            _ => self.append(other),
-        }
     }
 
     /// Fills `slices` with what to send next, and tells how many were filled.
@@ -367,18 +331,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_copied_and_what_is_long_moves() {
-        for (len, is_one_piece) in [(0, true), (COPIED_MAX, true), (COPIED_MAX + 1, false)] {
-            let (mut out, mut other) = (OutBuf::new(), OutBuf::new());
-            out.tail().push(1);
-            other.tail().resize(len, 2);
-            out.join(&mut other);
-            assert!(other.is_empty());
-            assert_eq!((out.len(), out.contiguous().is_some()), (1 + len, is_one_piece));
-        }
-    }
-
-    #[test]
     fn a_partly_sent_tail_survives_a_shared_push() {
         let mut out = OutBuf::new();
         out.tail().extend_from_slice(b"abc");
@@ -408,36 +360,6 @@ mod tests {
         }
         got.extend(drain(&mut out, 100));
         assert!(got == expected);
-    }
-
-    #[test]
-    fn a_long_reply_takes_its_bytes_and_a_piece() {
-        let (mut out, mut expected) = (OutBuf::new(), Vec::new());
-        let mark = out.mark();
-        for number in 0..100_000_u32 {
-            let bytes = number.to_le_bytes();
-            out.tail().extend_from_slice(&bytes);
-            out.tail().extend_from_slice(&[0; 11]);
-            expected.extend_from_slice(&bytes);
-            expected.extend_from_slice(&[0; 11]);
-        }
-        assert!(out.memory() < expected.len() + 2 * PIECE, "{} bytes for {}", out.memory(), expected.len());
-        out.insert(mark, b"head");
-        let mut half = out.split_off(Mark { unsent_before: 4 + expected.len() / 2 });
-        assert_eq!(out.len(), 4 + expected.len() / 2);
-        let mut whole = drain(&mut out, 100_000);
-        assert!(out.memory() <= PIECE + 4096, "{} bytes when all is sent", out.memory());
-        whole.extend(drain(&mut half, usize::MAX));
-        assert!(whole.starts_with(b"head") && whole[4..] == expected);
-        // Nor do long parts of one, of which a piece has room for a few, or for none.
-        for len in [PIECE / 10, PIECE / 2, 3 * PIECE] {
-            for number in 0..30 {
-                let tail = out.tail_for(len);
-                tail.resize(tail.len() + len, number);
-            }
-            assert!(out.memory() < 30 * len + 2 * PIECE.max(len), "{} bytes for 30 of {len}", out.memory());
-            assert_eq!(drain(&mut out, 999_999).len(), 30 * len);
-        }
     }
 
     #[test]
