@@ -110,7 +110,8 @@ mod tests {
         end(&mut deaf, Signal::INT, Duration::ZERO).expect("it has ended");
 
         let mut willing = Command::new("sleep").arg("600").spawn().expect("sleep");
-        end(&mut willing, Signal::INT, Duration::from_secs(600)).expect("it ends");
+        // A shell's job in the background passes on that it ignores SIGINT.
+        end(&mut willing, Signal::TERM, Duration::from_secs(600)).expect("it ends");
     }
 
     #[test]
