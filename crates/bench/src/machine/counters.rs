@@ -212,6 +212,7 @@ fn strace_counts(text: &str) -> Counts {
 mod tests {
     use super::*;
     use crate::machine::cpu;
+    use tenon_testkit::patience::wait_until;
 
     #[test]
     fn what_perf_and_strace_write_is_read() {
@@ -252,9 +253,7 @@ mod tests {
             // On a busy machine it has to wait for its turn.
             let used = || cpu::of_process(busy.id()).expect("it runs");
             let worked = used() + Duration::from_millis(20);
-            while used() < worked {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            wait_until("the work of dd", || used() >= worked);
             counter.finish()
         });
         busy.kill().expect("it runs");
