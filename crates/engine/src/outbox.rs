@@ -96,7 +96,7 @@ impl<'a> Parcel<'a> {
         let bytes = written.get_or_insert_with(|| {
             let mut out = OutBuf::new();
             write(&mut Reply::new(&mut out, proto));
-            Bytes::from(std::mem::take(out.tail()))
+            Bytes::from(out.take_joined())
         });
         bytes.clone()
     }

@@ -1,6 +1,7 @@
 //! Replies to Lua values, straight from their bytes. Knows no command.
 
 use mlua::{Either, IntoLua, Lua, LuaString, Table, Value};
+use tenon_ds::progress;
 
 /// Bytes as they become a Lua string: text, as nearly all are, goes straight to Lua's stack; for what is none mlua knows
 /// only the way by a reference, which costs as much again.
@@ -61,6 +62,7 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> mlua::Result<(Value, usize)> {
             let mut at = end;
             let map = lua.create_table()?;
             for _ in 0..number(line) {
+                progress::count(1);
                 let (key, len) = decode(lua, &bytes[at..])?;
                 at += len;
                 let (value, len) = decode(lua, &bytes[at..])?;
@@ -73,6 +75,7 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> mlua::Result<(Value, usize)> {
             let mut at = end;
             let set = lua.create_table()?;
             for _ in 0..number(line) {
+                progress::count(1);
                 let (member, len) = decode(lua, &bytes[at..])?;
                 at += len;
                 set.raw_set(member, true)?;
@@ -115,6 +118,7 @@ fn bulk(bytes: &[u8]) -> Option<(&[u8], usize)> {
 fn list(lua: &Lua, bytes: &[u8], mut at: usize, len: usize) -> mlua::Result<(Table, usize)> {
     let table = lua.create_table_with_capacity(len, 0)?;
     for index in 1..=len {
+        progress::count(1);
         if let Some((text, taken)) = bulk(&bytes[at..]) {
             at += taken;
             table.raw_set(index, string(text))?;

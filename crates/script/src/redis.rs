@@ -11,6 +11,7 @@ use mlua::{Lua, MultiValue, Table, Value};
 use sha1::{Digest, Sha1};
 use std::io::IoSlice;
 use std::rc::Rc;
+use tenon_ds::progress;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::Proto;
 
@@ -145,14 +146,7 @@ fn finish(lua: &Lua, state: &State, on_error: OnError) -> mlua::Result<Value> {
     }
     let mut scratch = state.scratch.take().unwrap_or_default();
     let (_, out) = &mut *scratch;
-    let flat;
-    let bytes = match out.contiguous() {
-        Some(bytes) => bytes,
-        None => {
-            flat = flatten(out);
-            &flat[..]
-        }
-    };
+    let bytes = in_one_piece(out);
     let result = if on_error == OnError::Raise && bytes.first() == Some(&b'-') {
         Err(Raised::Table { err: with_code(bytes), counted: true }.into())
     } else {
@@ -167,18 +161,21 @@ fn caught(lua: &Lua, state: &State, error: &mlua::Error) -> mlua::Result<Value> 
     Ok(crate::raise::explain(lua, state, error)?.unwrap_or(Value::Nil))
 }
 
-/// All bytes of a reply in one piece: long values are pieces of their own.
-fn flatten(out: &mut OutBuf) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(out.len());
-    while !out.is_empty() {
-        let mut slices = [IoSlice::new(&[]); 16];
-        let filled = out.io_slices(&mut slices);
-        let before = bytes.len();
-        slices[..filled].iter().for_each(|slice| bytes.extend_from_slice(slice));
-        let taken = bytes.len() - before;
-        out.advance(taken);
+/// All bytes of a reply, put together where they are in several pieces: as long ones are, and long values in them.
+pub(crate) fn in_one_piece(out: &mut OutBuf) -> &[u8] {
+    if out.contiguous().is_none() {
+        let mut bytes = Vec::with_capacity(out.len());
+        while !out.is_empty() {
+            let mut piece = [IoSlice::new(&[])];
+            out.io_slices(&mut piece);
+            let len = piece[0].len();
+            progress::count_bytes(len);
+            bytes.extend_from_slice(&piece[0]);
+            out.advance(len);
+        }
+        *out.tail() = bytes;
     }
-    bytes
+    out.contiguous().expect("it was put together")
 }
 
 fn log(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {

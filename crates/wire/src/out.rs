@@ -4,6 +4,16 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
+/// A piece of a long reply: what grows past it goes on in the next one. A buffer that doubled instead would be copied each time,
+/// which takes milliseconds for a reply of some megabytes, and take up to three times its bytes meanwhile.
+const PIECE: usize = 256 * 1024;
+
+/// Room in a piece for who does not say how much is appended.
+const PIECE_REST: usize = 4 * 1024;
+
+/// Up to here [`OutBuf::join`] copies.
+const COPIED_MAX: usize = 64 * 1024;
+
 /// Bytes waiting to be sent, in order.
 ///
 /// Replies are appended to a contiguous tail; a big value joins as a reference-counted segment and is never copied.
@@ -59,9 +69,19 @@ impl OutBuf {
         self.len() == 0
     }
 
-    /// The buffer that replies are appended to. Callers only append, or cut back to a length they saw themselves.
+    /// The buffer that replies are appended to. Callers only append, or cut back to a length that they have seen since they got it:
+    /// the next one may be another.
     #[inline]
     pub fn tail(&mut self) -> &mut Vec<u8> {
+        self.tail_for(PIECE_REST)
+    }
+
+    /// The same for who appends `len` bytes, which may be many.
+    #[inline]
+    pub fn tail_for(&mut self, len: usize) -> &mut Vec<u8> {
+        if self.tail.len().saturating_add(len) > PIECE {
+            self.begin_piece(PIECE.max(len));
+        }
         &mut self.tail
     }
 
@@ -69,11 +89,16 @@ impl OutBuf {
     /// sent, so that with a client which is always a little behind it would grow without end.
     pub fn tail_below(&mut self, len_max: usize) -> &mut Vec<u8> {
         if self.tail.len() >= len_max {
-            self.seal_tail();
-            // What has been so long will be again.
-            self.tail.reserve_exact(len_max);
+            self.begin_piece(len_max);
         }
         &mut self.tail
+    }
+
+    /// Goes on in a new buffer: what has been so long will be again.
+    #[cold]
+    fn begin_piece(&mut self, len: usize) {
+        self.seal_tail();
+        self.tail.reserve_exact(len);
     }
 
     /// Appends a reference-counted piece without copying it.
@@ -92,6 +117,15 @@ impl OutBuf {
         Mark { unsent_before: self.len() }
     }
 
+    /// Bytes appended since the mark. Nothing may have been sent since.
+    ///
+    /// # Panics
+    /// When the buffer holds less than it did at the mark.
+    #[inline]
+    pub fn len_since(&self, mark: Mark) -> usize {
+        self.len().checked_sub(mark.unsent_before).expect("the buffer shrank below its mark")
+    }
+
     /// Puts `bytes` where `mark` was taken: before everything appended since. Nothing may have been sent since.
     ///
     /// What lies behind in the same contiguous piece moves; shared pieces stay where they are.
@@ -99,29 +133,40 @@ impl OutBuf {
     /// # Panics
     /// When the buffer holds less than it did at the mark.
     pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
-        let behind = self.len().checked_sub(mark.unsent_before).expect("the buffer shrank below its mark");
-        if behind <= self.tail.len() - self.tail_sent {
+        self.replace(mark, 0, bytes);
+    }
+
+    /// The same instead of the first `old_len` bytes that were appended since the mark, which were appended as one. Gives how
+    /// many bytes had to move.
+    ///
+    /// # Panics
+    /// When the buffer holds less than it did at the mark, or the bytes lie in several pieces.
+    pub fn replace(&mut self, mark: Mark, old_len: usize, bytes: &[u8]) -> usize {
+        let mut behind = self.len_since(mark);
+        let tail_len = self.tail.len() - self.tail_sent;
+        if behind <= tail_len {
             let at = self.tail.len() - behind;
-            self.tail.splice(at..at, bytes.iter().copied());
-            return;
+            self.tail.splice(at..at + old_len, bytes.iter().copied());
+            return behind - old_len;
         }
-        let mut behind = behind - (self.tail.len() - self.tail_sent);
+        behind -= tail_len;
+        self.segments_len = self.segments_len + bytes.len() - old_len;
         let mut index = self.segments.len();
-        self.segments_len += bytes.len();
         while behind > 0 {
             index -= 1;
             let here = self.segments[index].remaining().len();
-            if behind < here {
+            if behind < here || (behind == here && old_len > 0) {
                 let Segment::Owned { bytes: owned, .. } = &mut self.segments[index] else {
                     unreachable!("a mark lies at the end of something appended, never inside a shared piece");
                 };
                 let at = owned.len() - behind;
-                owned.splice(at..at, bytes.iter().copied());
-                return;
+                owned.splice(at..at + old_len, bytes.iter().copied());
+                return behind - old_len;
             }
             behind -= here;
         }
         self.segments.insert(index, Segment::Owned { bytes: bytes.to_vec(), sent: 0 });
+        0
     }
 
     /// Takes what was appended since the mark. Nothing may have been sent since.
@@ -129,7 +174,7 @@ impl OutBuf {
     /// # Panics
     /// When the buffer holds less than it did at the mark.
     pub fn split_off(&mut self, mark: Mark) -> OutBuf {
-        let mut behind = self.len().checked_sub(mark.unsent_before).expect("the buffer shrank below its mark");
+        let mut behind = self.len_since(mark);
         let mut taken = OutBuf::new();
         if behind <= self.tail.len() - self.tail_sent {
             taken.tail = self.tail.split_off(self.tail.len() - behind);
@@ -167,6 +212,17 @@ impl OutBuf {
         self.segments_len += other.segments_len;
         self.segments.append(&mut other.segments);
         other.clear();
+    }
+
+    /// The same, but what is short is copied, so that all that a client is answered stays in one piece.
+    pub fn join(&mut self, other: &mut OutBuf) {
+        match other.contiguous() {
+            Some(bytes) if bytes.len() <= COPIED_MAX => {
+                self.tail().extend_from_slice(bytes);
+                other.clear();
+            }
+            _ => self.append(other),
+        }
     }
 
     /// Fills `slices` with what to send next, and tells how many were filled.
@@ -209,6 +265,18 @@ impl OutBuf {
             bytes.drain(..self.tail_sent);
             self.tail_sent = 0;
         }
+        bytes
+    }
+
+    /// Takes everything, as one buffer: copied where there are several pieces.
+    pub fn take_joined(&mut self) -> Vec<u8> {
+        if self.segments.is_empty() {
+            return self.take_contiguous(Vec::new());
+        }
+        let mut bytes = Vec::with_capacity(self.len());
+        self.segments.iter().for_each(|segment| bytes.extend_from_slice(segment.remaining()));
+        bytes.extend_from_slice(&self.tail[self.tail_sent..]);
+        self.clear();
         bytes
     }
 
@@ -331,6 +399,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_short_is_copied_and_what_is_long_moves() {
+        for (len, is_one_piece) in [(0, true), (COPIED_MAX, true), (COPIED_MAX + 1, false)] {
+            let (mut out, mut other) = (OutBuf::new(), OutBuf::new());
+            out.tail().push(1);
+            other.tail().resize(len, 2);
+            out.join(&mut other);
+            assert!(other.is_empty());
+            assert_eq!((out.len(), out.contiguous().is_some()), (1 + len, is_one_piece));
+        }
+    }
+
+    #[test]
     fn a_partly_sent_tail_survives_a_shared_push() {
         let mut out = OutBuf::new();
         out.tail().extend_from_slice(b"abc");
@@ -360,6 +440,36 @@ mod tests {
         }
         got.extend(drain(&mut out, 100));
         assert!(got == expected);
+    }
+
+    #[test]
+    fn a_long_reply_takes_its_bytes_and_a_piece() {
+        let (mut out, mut expected) = (OutBuf::new(), Vec::new());
+        let mark = out.mark();
+        for number in 0..100_000_u32 {
+            let bytes = number.to_le_bytes();
+            out.tail().extend_from_slice(&bytes);
+            out.tail().extend_from_slice(&[0; 11]);
+            expected.extend_from_slice(&bytes);
+            expected.extend_from_slice(&[0; 11]);
+        }
+        assert!(out.memory() < expected.len() + 2 * PIECE, "{} bytes for {}", out.memory(), expected.len());
+        out.insert(mark, b"head");
+        let mut half = out.split_off(Mark { unsent_before: 4 + expected.len() / 2 });
+        assert_eq!(out.len(), 4 + expected.len() / 2);
+        let mut whole = drain(&mut out, 100_000);
+        assert!(out.memory() <= PIECE + 4096, "{} bytes when all is sent", out.memory());
+        whole.extend(drain(&mut half, usize::MAX));
+        assert!(whole.starts_with(b"head") && whole[4..] == expected);
+        // Nor do long parts of one, of which a piece has room for a few, or for none.
+        for len in [PIECE / 10, PIECE / 2, 3 * PIECE] {
+            for number in 0..30 {
+                let tail = out.tail_for(len);
+                tail.resize(tail.len() + len, number);
+            }
+            assert!(out.memory() < 30 * len + 2 * PIECE.max(len), "{} bytes for 30 of {len}", out.memory());
+            assert_eq!(drain(&mut out, 999_999).len(), 30 * len);
+        }
     }
 
     #[test]
@@ -429,6 +539,29 @@ mod tests {
             out.insert(marks[0], b"<1>");
             assert_eq!(out.len(), expected.len(), "{pieces} {at}");
             assert_eq!(drain(&mut out, 100), expected, "{pieces} {at}");
+        });
+    }
+
+    #[test]
+    fn replaces_what_follows_marks_whatever_was_pushed_since() {
+        around_marks(|pieces, at, mut out| {
+            let mut expected = Vec::new();
+            let (before, behind) = pieces.as_bytes().split_at(at);
+            before.iter().for_each(|&piece| expected.extend_from_slice(append_piece(&mut out, piece)));
+            let mark = out.mark();
+            out.tail().extend_from_slice(b"old");
+            let since = expected.len();
+            expected.extend_from_slice(b"a new one");
+            behind.iter().for_each(|&piece| expected.extend_from_slice(append_piece(&mut out, piece)));
+            let moved = behind.iter().take_while(|&&piece| piece == b'o').count() * 2;
+            assert_eq!(out.replace(mark, 3, b"a new one"), moved, "{pieces} {at}");
+            assert_eq!(out.len_since(mark), expected.len() - since, "{pieces} {at}");
+            let mut copy = OutBuf::new();
+            copy.tail().extend_from_slice(b"!");
+            copy.advance(1);
+            copy.append(&mut out);
+            assert_eq!(copy.take_joined(), expected, "{pieces} {at}");
+            assert!(copy.is_empty());
         });
     }
 }

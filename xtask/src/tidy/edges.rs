@@ -18,7 +18,7 @@ static LAYERS: [Layer; 18] = [
     Layer { name: "journal", may_use: &["ds", "wire"] },
     Layer { name: "client", may_use: &["wire"] },
     Layer { name: "persist", may_use: &["store", "ds", "journal", "wire"] },
-    Layer { name: "script", may_use: &["wire"] },
+    Layer { name: "script", may_use: &["ds", "wire"] },
     Layer { name: "analytics", may_use: &["store"] },
     Layer { name: "replication", may_use: &["persist", "journal", "wire"] },
     Layer { name: "cluster", may_use: &["persist", "journal", "wire"] },

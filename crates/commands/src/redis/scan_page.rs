@@ -89,7 +89,7 @@ pub(super) fn reply_page(reply: &mut Reply<'_>, fill: impl FnOnce(&mut Reply<'_>
     reply.array(2);
     reply.bulk(cursor.to_string().as_bytes());
     reply.array(given);
-    reply.raw(elements.contiguous().expect("elements are copied, so they lie in one piece"));
+    reply.out().join(&mut elements);
 }
 
 /// Writes the page of a collection that is not there.

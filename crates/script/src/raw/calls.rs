@@ -18,11 +18,12 @@
 use super::results;
 use crate::host::{HOST, Words};
 use crate::interpreter::State;
-use crate::redis::{NO_ARGUMENTS, NO_WORDS, Odd, TOO_LONG, push_number};
+use crate::redis::{NO_ARGUMENTS, NO_WORDS, Odd, TOO_LONG, in_one_piece, push_number};
 use mlua::ffi;
 use mlua::{Function, Lua, lua_State};
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tenon_ds::progress;
 use tenon_wire::resp::Proto;
 use tenon_wire::resp::number::parse_i64;
 
@@ -155,8 +156,9 @@ unsafe fn begin(lua: *mut lua_State, state: &State) -> Option<(*const u8, usize)
                 Ok(()) => None,
             },
         };
-        let usual = out.contiguous().filter(|reply| state.proto.get() == Proto::Resp2 && reply.first() != Some(&b'-'));
-        let place = usual.map(|reply| (reply.as_ptr(), reply.len()));
+        let reply = in_one_piece(out);
+        let is_usual = state.proto.get() == Proto::Resp2 && reply.first() != Some(&b'-');
+        let place = is_usual.then_some((reply.as_ptr(), reply.len()));
         state.scratch.replace(Some(scratch));
         match odd {
             Some(odd) => Err(odd),
@@ -289,6 +291,7 @@ unsafe fn push_list(lua: *mut lua_State, bytes: &[u8], mut at: usize, len: i64) 
         ffi::lua_createtable(lua, len, 0);
         if ffi::lua_checkstack(lua, 4) != 0 {
             for index in 1..=len {
+                progress::count(1);
                 at = push_reply(lua, bytes, at);
                 ffi::lua_rawseti_(lua, -2, index);
             }

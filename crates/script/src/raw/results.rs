@@ -17,6 +17,7 @@ use crate::interpreter::{Failure, State, Unlimited};
 use mlua::{ffi, lua_State};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tenon_wire::out::Mark;
 use tenon_wire::resp::{Proto, Reply};
 
 /// How deep lists may lie in each other: as far as Redis's stack reaches, at two slots a level.
@@ -78,14 +79,13 @@ pub(super) unsafe fn write(lua: *mut lua_State, state: &State) {
     let written = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the run has put it there, and does not touch it before it ends.
         let reply = unsafe { &mut *state.input.reply.get() };
-        let begin = reply.out().tail().len();
+        let begin = reply.out().mark();
         let mut writer = Writer { lua, state, begin, reply, open: Vec::new(), errors: Vec::new() };
         // SAFETY: as the caller says.
         match unsafe { writer.write() } {
             Ok(()) => Written::Whole(writer.errors),
             Err(end) => {
-                // Only bytes were appended, no pieces of their own.
-                reply.out().tail().truncate(begin);
+                drop(reply.out().split_off(begin));
                 end
             }
         }
@@ -102,8 +102,8 @@ struct Open {
     written: c_int,
     /// As many as its header says.
     len: c_int,
-    /// Where its header begins and ends in the reply's last piece.
-    header: (usize, usize),
+    /// Where its header begins, and how long it is; none where its length holds.
+    header: Option<(Mark, usize)>,
 }
 
 /// How far the writing of a result has come. All methods ask of `lua` what [`write()`] does.
@@ -111,8 +111,8 @@ struct Writer<'a, 'r> {
     lua: *mut lua_State,
     state: &'a State,
     reply: &'a mut Reply<'r>,
-    /// Where the result begins in the reply's last piece.
-    begin: usize,
+    /// Where the result begins.
+    begin: Mark,
     open: Vec<Open>,
     errors: Vec<Failure>,
 }
@@ -244,12 +244,12 @@ impl Writer<'_, '_> {
             } else if self.has(Field::Map, ffi::LUA_TTABLE) {
                 let len = self.flatten(table, 2)?;
                 self.reply.map(len as usize / 2);
-                self.open.push(Open { written: 0, len, header: (0, 0) });
+                self.open.push(Open { written: 0, len, header: None });
                 return Ok(());
             } else if self.has(Field::Set, ffi::LUA_TTABLE) {
                 let len = self.flatten(table, 1)?;
                 self.reply.set(len as usize);
-                self.open.push(Open { written: 0, len, header: (0, 0) });
+                self.open.push(Open { written: 0, len, header: None });
                 return Ok(());
             } else if self.has(Field::BigNumber, ffi::LUA_TSTRING) {
                 let digits = self.text();
@@ -308,21 +308,19 @@ impl Writer<'_, '_> {
     unsafe fn open_list(&mut self) {
         // SAFETY: it is a table, whose length is no more than it can hold.
         let len = unsafe { ffi::lua_objlen(self.lua, -1) };
-        let begin = self.reply.out().tail().len();
+        let begin = self.reply.out().mark();
         self.reply.array(len);
-        let header = (begin, self.reply.out().tail().len());
-        self.open.push(Open { written: 0, len: len as c_int, header });
+        let header = self.reply.out().len_since(begin);
+        self.open.push(Open { written: 0, len: len as c_int, header: Some((begin, header)) });
     }
 
     /// Ends the innermost list before its length as Lua has it: there is a nil in between.
     fn end_early(&mut self) -> Result<(), Written> {
         let Some(list) = self.open.last_mut() else { return Ok(()) };
         list.len = list.written;
-        let (begin, end) = list.header;
+        let Some((begin, header_len)) = list.header else { return Ok(()) };
         let header = format!("*{}\r\n", list.len).into_bytes();
-        let tail = self.reply.out().tail();
-        let moved = tail.len() - end;
-        tail.splice(begin..end, header);
+        let moved = self.reply.out().replace(begin, header_len, &header);
         self.worked(moved / BYTES_A_VALUE)
     }
 
@@ -373,7 +371,7 @@ impl Writer<'_, '_> {
     /// Refuses a result whose reply would be longer than the state may be large.
     fn need_reply(&mut self, bytes: usize) -> Result<(), Written> {
         let most = self.state.memory_max();
-        let written = self.reply.out().tail().len() - self.begin;
+        let written = self.reply.out().len_since(self.begin);
         if most > 0 && written.saturating_add(bytes) > most { Err(Written::TooLong) } else { Ok(()) }
     }
 

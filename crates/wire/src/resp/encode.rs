@@ -103,7 +103,7 @@ impl<'a> Reply<'a> {
     /// A string of any bytes; they are copied.
     #[inline]
     pub fn bulk(&mut self, value: &[u8]) {
-        let tail = self.out.tail();
+        let tail = self.out.tail_for(value.len() + HEADER_MAX + 2);
         write_header(tail, b'$', value.len());
         tail.extend_from_slice(value);
         tail.extend_from_slice(b"\r\n");
@@ -244,7 +244,7 @@ impl<'a> Reply<'a> {
     /// Bytes that are RESP already.
     #[inline]
     pub fn raw(&mut self, resp: &[u8]) {
-        self.out.tail().extend_from_slice(resp);
+        self.out.tail_for(resp.len()).extend_from_slice(resp);
     }
 
     /// An array whose length is told to [`Reply::finish`] after its elements are written.

@@ -24,9 +24,6 @@ pub static KEYS: Command = Command {
     run: Run::Server(keys),
 };
 
-/// Names of so many bytes in all are copied behind what is there.
-const COPIED_MAX: usize = 64 * 1024;
-
 fn keys(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let pattern = args.get(1).to_vec();
     let walk = KeyWalk::of_database(cx.session.database);
@@ -67,10 +64,6 @@ impl Slices for Search {
 
     fn answer(mut self: Box<Self>, reply: &mut Reply<'_>) {
         reply.array(self.listed);
-        match self.names.contiguous() {
-            // A short reply stays in one piece with what else the client is answered.
-            Some(names) if names.len() <= COPIED_MAX => reply.out().tail().extend_from_slice(names),
-            _ => reply.out().append(&mut self.names),
-        }
+        reply.out().join(&mut self.names);
     }
 }
