@@ -24,6 +24,7 @@ use super::listpack::{self, Elements};
 use super::{DecodeError, kind, producers};
 use std::collections::BTreeMap;
 use tenon_ds::packed::{IntText, Item};
+use tenon_ds::progress;
 use tenon_store::types::Stream;
 use tenon_store::types::stream::{Block, Consumer, Group, Pending, ProducerLimits, StreamId, StreamState};
 use tenon_wire::rdb::{ReadError, Reader, Writer};
@@ -92,7 +93,10 @@ fn write_group(writer: &mut Writer<'_>, name: &[u8], group: &Group) {
     writer.length(group.consumers().len() as u64);
     for consumer in group.consumers() {
         write_consumer_head(writer, consumer);
-        consumer.pending().iter().for_each(|id| write_pending_id(writer, *id));
+        for id in consumer.pending() {
+            progress::count(1);
+            write_pending_id(writer, *id);
+        }
     }
 }
 
@@ -336,6 +340,7 @@ fn read_group(
     let mut group = Group::new(last_id, entries_read);
     let mut unowned = BTreeMap::new();
     for _ in 0..reader.count(16 + 8 + 1)? {
+        progress::count(1);
         let id = read_raw_id(reader)?;
         let delivered_ms = reader.word()?;
         if unowned.insert(id, (delivered_ms, reader.length()?)).is_some() {
@@ -351,6 +356,7 @@ fn read_group(
             return Err(DecodeError::malformed("a group has a consumer twice"));
         };
         for _ in 0..reader.count(16)? {
+            progress::count(1);
             let id = read_raw_id(reader)?;
             // Each has one owner, and nobody owns what the group does not know.
             let Some((delivered_ms, deliveries)) = unowned.remove(&id) else {

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use tenon_engine::args::Args;
 use tenon_engine::double::parse_double;
 use tenon_engine::ds::packed::Item;
+use tenon_engine::ds::progress;
 use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::ZsetRef;
 use tenon_engine::store::types::geo::{Place, Polygon, Shape};
@@ -308,8 +309,10 @@ impl Query {
             }
         }
         found.truncate(enough);
-        let nearest =
-            |one: &Found<'_>, other: &Found<'_>| one.distance.partial_cmp(&other.distance).unwrap_or(Ordering::Equal);
+        let nearest = |one: &Found<'_>, other: &Found<'_>| {
+            progress::count(1);
+            one.distance.partial_cmp(&other.distance).unwrap_or(Ordering::Equal)
+        };
         // Some of many are the nearest, unless any will do.
         let order = self.order.or((self.count.is_some() && !self.any).then_some(Order::NearestFirst));
         match order {

@@ -7,6 +7,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::ds::packed::IntText;
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::{Collection, Zset, ZsetLimits};
 use tenon_engine::wire::resp::Reply;
@@ -173,6 +174,7 @@ fn give(query: &Query, found: &[Found<'_>], reply: &mut Reply<'_>) {
     let details = query.details;
     reply.array(found.len());
     for one in found {
+        progress::count(1);
         if details.count() > 0 {
             reply.array(1 + details.count());
         }
@@ -193,6 +195,7 @@ fn to_keep(query: &Query, found: &[Found<'_>], stored: Stored, limits: ZsetLimit
     let mut kept = Zset::default();
     let mut room: IntText = IntText::new();
     for one in found {
+        progress::count(1);
         let score = match stored {
             Stored::Places => one.score,
             Stored::Distances => one.distance / query.unit,

@@ -7,6 +7,7 @@ use crate::redis::help_command::help_command;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::Stream;
 use tenon_engine::store::types::stream::{self, Consumer, Producers, StreamId};
@@ -249,6 +250,7 @@ fn reply_consumer(group: &stream::Group, consumer: &Consumer, count: usize, repl
     reply.bulk(b"pending");
     reply.array(consumer.pending().len().min(count));
     for &id in consumer.pending().iter().take(count) {
+        progress::count(1);
         let pending = group.pending(id).expect("a consumer's entry is its group's");
         reply.array(3);
         reply_id(reply, id);

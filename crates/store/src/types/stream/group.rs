@@ -132,7 +132,7 @@ impl Group {
 
     /// The consumers, in the order of their names.
     pub fn consumers(&self) -> impl ExactSizeIterator<Item = &Consumer> {
-        self.names.values().map(|number| &self.consumers[number])
+        self.names.values().map(|number| &self.consumers[number]).inspect(|_| progress::count(1))
     }
 
     /// The number of the consumer with this name.
@@ -206,7 +206,8 @@ impl Group {
 
     /// Such entries, in order.
     pub fn pending_in(&self, ids: RangeInclusive<StreamId>) -> impl Iterator<Item = (StreamId, Pending)> {
-        in_order(ids).flat_map(|ids| self.pending.range(ids)).map(|(id, pending)| (*id, *pending))
+        let pending = in_order(ids).flat_map(|ids| self.pending.range(ids));
+        pending.map(|(id, pending)| (*id, *pending)).inspect(|_| progress::count(1))
     }
 
     /// Such entries of one consumer, in order.
@@ -216,7 +217,8 @@ impl Group {
         ids: RangeInclusive<StreamId>,
     ) -> impl Iterator<Item = (StreamId, Pending)> {
         let consumer = self.consumer(number);
-        in_order(ids).flat_map(|ids| consumer.pending.range(ids)).map(|id| (*id, self.pending[id]))
+        let pending = in_order(ids).flat_map(|ids| consumer.pending.range(ids));
+        pending.map(|id| (*id, self.pending[id])).inspect(|_| progress::count(1))
     }
 
     fn by_time(&mut self) -> &BTreeSet<(u64, StreamId)> {

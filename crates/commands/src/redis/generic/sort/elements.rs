@@ -90,35 +90,59 @@ impl<'a> Sortable<'a> {
     }
 }
 
+/// Bytes of elements that lie in one piece: one buffer for all would be copied as it grows.
+const PIECE: usize = 256 * 1024;
+
 /// Elements by their index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Elements {
-    bytes: Vec<u8>,
-    /// Where each ends.
-    ends: Vec<usize>,
+    pieces: Vec<Vec<u8>>,
+    places: Vec<Place>,
+}
+
+/// Where an element lies: behind the one before it, if that lies in the same piece.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    piece: u32,
+    /// Where it ends in the piece: an element is no longer than a string may be.
+    end: u32,
 }
 
 impl Elements {
     /// A copy of a part of a collection.
     pub(super) fn of(sortable: Sortable<'_>, part: &Part) -> Elements {
-        let mut elements = Elements::default();
-        elements.ends.reserve(part.places.len());
+        let mut elements = Elements::with_room(part.places.len());
         sortable.for_each(part, |element| elements.push(element));
         elements
     }
 
+    /// None, and room to note so many.
+    pub(super) fn with_room(count: usize) -> Elements {
+        Elements { pieces: Vec::new(), places: Vec::with_capacity(count) }
+    }
+
     pub(super) fn push(&mut self, element: &[u8]) {
-        self.bytes.extend_from_slice(element);
-        self.ends.push(self.bytes.len());
+        let has_room = |piece: &Vec<u8>| piece.is_empty() || piece.len() + element.len() <= PIECE;
+        if !self.pieces.last().is_some_and(has_room) {
+            // What is followed by a second piece is long.
+            let capacity = if self.pieces.is_empty() { element.len() } else { PIECE.max(element.len()) };
+            self.pieces.push(Vec::with_capacity(capacity));
+        }
+        let piece = self.pieces.len() as u32 - 1;
+        let bytes = &mut self.pieces[piece as usize];
+        bytes.extend_from_slice(element);
+        self.places.push(Place { piece, end: bytes.len() as u32 });
     }
 
     pub(super) fn len(&self) -> usize {
-        self.ends.len()
+        self.places.len()
     }
 
     pub(super) fn get(&self, index: usize) -> &[u8] {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        &self.bytes[start..self.ends[index]]
+        let Place { piece, end } = self.places[index];
+        let before = index.checked_sub(1).map(|before| self.places[before]);
+        let start = before.filter(|before| before.piece == piece).map_or(0, |before| before.end);
+        &self.pieces[piece as usize][start as usize..end as usize]
     }
 }
 
@@ -133,6 +157,41 @@ mod tests {
         let whole = sortable.whole();
         let elements = Elements::of(sortable, part.unwrap_or(&whole));
         (0..elements.len()).map(|index| elements.get(index).to_vec()).collect()
+    }
+
+    #[test]
+    fn elements_of_any_length_are_found_by_their_index() {
+        let mut elements = Elements::default();
+        let lens = [
+            0,
+            1,
+            PIECE - 1,
+            0,
+            1,
+            0,
+            2,
+            PIECE - 2,
+            PIECE,
+            0,
+            PIECE + 1,
+            5,
+            0,
+            3 * PIECE,
+            0,
+            0,
+            PIECE / 2,
+            PIECE / 2,
+            1,
+        ];
+        for (len, byte) in lens.into_iter().zip(0..) {
+            elements.push(&vec![byte; len]);
+        }
+        assert_eq!(elements.len(), lens.len());
+        for (index, len) in lens.into_iter().enumerate() {
+            assert!(elements.get(index) == vec![index as u8; len], "element {index}");
+        }
+        let held: usize = elements.pieces.iter().map(Vec::capacity).sum();
+        assert!(held <= lens.iter().sum::<usize>() + 4 * PIECE, "{held} bytes");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn number(text: &[u8]) -> Result<f64, CmdError> {
 impl Weights {
     /// The indexes of the elements that are `wanted` in the order of their weights.
     pub(super) fn sorted(&self, elements: &Elements, descending: bool, wanted: Range<usize>) -> Vec<usize> {
-        let indexes = || (0..elements.len()).collect();
+        let indexes = || (0..elements.len()).inspect(|_| progress::count(1)).collect();
         match self {
             Weights::Numbers(numbers) => sorted_by_numbers(numbers, elements, descending, wanted),
             Weights::Texts { texts, is_there } => {
@@ -55,6 +55,7 @@ fn sorted_by_numbers(numbers: &[f64], elements: &Elements, descending: bool, wan
     let number_of = |key: u128| key >> INDEX_BITS;
     let index_of = |key: u128| (key as u64) as usize;
     let keys = numbers.iter().zip(0u64..).map(|(number, index)| {
+        progress::count(1);
         let in_order = in_order(*number);
         let in_order = if descending { !in_order } else { in_order };
         u128::from(in_order) << INDEX_BITS | u128::from(index)
@@ -76,7 +77,7 @@ fn sorted_by_numbers(numbers: &[f64], elements: &Elements, descending: bool, wan
             }
         }
     }
-    keys.into_iter().map(index_of).collect()
+    keys.into_iter().map(index_of).inspect(|_| progress::count(1)).collect()
 }
 
 /// An integer that is less where the number is.

@@ -11,6 +11,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeyS
 use tenon_engine::context::{FollowingCx, KeyCx, KeysCx};
 use tenon_engine::ds::listpack::End;
 use tenon_engine::ds::packed::{IntText, Item};
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::ValueRef;
@@ -242,7 +243,7 @@ impl Taken {
     ) -> Result<Vec<usize>, CmdError> {
         let len = self.elements.len();
         if self.is_arranged {
-            return Ok((0..len).collect());
+            return Ok((0..len).inspect(|_| progress::count(1)).collect());
         }
         Ok(weights(&self.elements)?.sorted(&self.elements, options.descending, options.range(len)))
     }
@@ -250,9 +251,12 @@ impl Taken {
 
 /// The elements in their own order.
 fn in_order(elements: &Elements) -> Elements {
-    let mut ordered = Elements::default();
+    let mut ordered = Elements::with_room(elements.len());
     let indexes = Weights::Themselves.sorted(elements, false, 0..elements.len());
-    indexes.into_iter().for_each(|index| ordered.push(elements.get(index)));
+    for index in indexes {
+        progress::count(1);
+        ordered.push(elements.get(index));
+    }
     ordered
 }
 
@@ -261,8 +265,12 @@ fn own_weights(elements: &Elements, options: &Options<'_>) -> Result<Weights, Cm
     if options.by == By::Nothing || options.alpha {
         return Ok(Weights::Themselves);
     }
-    let numbers: Result<_, _> = (0..elements.len()).map(|index| number(elements.get(index))).collect();
-    numbers.map(Weights::Numbers)
+    let mut numbers = Vec::with_capacity(elements.len());
+    for index in 0..elements.len() {
+        progress::count(1);
+        numbers.push(number(elements.get(index))?);
+    }
+    Ok(Weights::Numbers(numbers))
 }
 
 /// What the elements are sorted by.
@@ -272,6 +280,7 @@ fn weights(cx: &mut KeysCx<'_>, elements: &Elements, options: &Options<'_>) -> R
     if options.alpha {
         let (mut texts, mut is_there) = (Elements::default(), Vec::with_capacity(elements.len()));
         for index in 0..elements.len() {
+            progress::count(1);
             with_named(cx, &pattern, elements.get(index), &mut room, |named| {
                 is_there.push(named.is_some());
                 match named {
@@ -284,6 +293,7 @@ fn weights(cx: &mut KeysCx<'_>, elements: &Elements, options: &Options<'_>) -> R
     }
     let (mut numbers, mut wrong) = (Vec::with_capacity(elements.len()), None);
     for index in 0..elements.len() {
+        progress::count(1);
         // What is not there counts as 0.
         let weight = |named: Option<Named<'_>>| named.map_or(Ok(0.0), Named::number);
         match with_named(cx, &pattern, elements.get(index), &mut room, weight) {
@@ -364,6 +374,7 @@ fn answer(cx: &mut KeysCx<'_>, elements: &Elements, indexes: &[usize], options: 
     let mut room = Vec::new();
     reply.array(indexes.len() * options.gets.len().max(1));
     for &index in indexes {
+        progress::count(1 + options.gets.len());
         let element = elements.get(index);
         if options.gets.is_empty() {
             reply.bulk(element);
@@ -401,6 +412,7 @@ fn result(
 ) -> List {
     let mut stored = Stored { list: List::default(), limits };
     for &index in indexes {
+        progress::count(1 + options.gets.len());
         let element = elements.get(index);
         if options.gets.is_empty() {
             stored.push(element);
