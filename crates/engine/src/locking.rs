@@ -11,6 +11,7 @@ use crate::shards::{Held, ShardState};
 use crate::worker::Worker;
 use parking_lot::MutexGuard;
 use std::time::Duration;
+use tenon_ds::progress;
 
 /// How long one look at a shard's lock waits before it is asked what else has happened.
 pub(crate) const SLICE: Duration = Duration::from_millis(2);
@@ -146,8 +147,7 @@ impl Engine {
         mut lets_go: u32,
     ) -> Result<Held<'_>, CmdError> {
         'anew: loop {
-            indexes.sort_unstable();
-            indexes.dedup();
+            put_in_order(&mut indexes, self.shards.count());
             let mut guards = Vec::with_capacity(indexes.len());
             for &index in &indexes {
                 if let Some(guard) = self.shards.try_lock(index) {
@@ -221,8 +221,7 @@ impl Engine {
     /// Locks several shards likewise, and those that serving needs who waits in them.
     pub(crate) fn lock_several_soon(&self, worker: &mut Worker, mut indexes: Vec<usize>) -> Option<Held<'_>> {
         loop {
-            indexes.sort_unstable();
-            indexes.dedup();
+            put_in_order(&mut indexes, self.shards.count());
             let guards =
                 indexes.iter().map(|&index| self.shards.try_lock_for(index, MOMENT)).collect::<Option<Vec<_>>>()?;
             self.advance_old_clock(worker, monotonic_ns());
@@ -240,6 +239,21 @@ impl Engine {
     }
 }
 
+/// Sorts indexes of `count` shards, and leaves each once.
+fn put_in_order(indexes: &mut Vec<usize>, count: usize) {
+    if indexes.len() <= count {
+        indexes.sort_unstable();
+        indexes.dedup();
+        return;
+    }
+    let mut is_wanted = vec![false; count];
+    for index in indexes.drain(..) {
+        progress::count(1);
+        is_wanted[index] = true;
+    }
+    indexes.extend((0..count).filter(|index| is_wanted[*index]));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,6 +266,18 @@ mod tests {
         while !is_so() {
             assert!(Instant::now() < deadline, "it did not come to that");
             std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn each_shard_is_locked_once_in_order() {
+        for len in [0, 1, 7, 8, 9, 100] {
+            let mut indexes: Vec<usize> = (0..len).map(|number| number * 5 % 7).collect();
+            let mut expected = indexes.clone();
+            expected.sort_unstable();
+            expected.dedup();
+            put_in_order(&mut indexes, 8);
+            assert_eq!(indexes, expected, "{len}");
         }
     }
 

@@ -17,6 +17,9 @@ use tenon_ds::progress;
 use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 
+/// Hashes that are counted at once: few are the rule.
+const HASHES_A_COUNT: usize = 64;
+
 impl Engine {
     /// Runs one command that has passed its gate, locking what it needs.
     pub(crate) fn run_one(
@@ -38,7 +41,12 @@ impl Engine {
                 let (mut hashes, mut indexes) = std::mem::take(&mut worker.keys_scratch);
                 hashes.clear();
                 indexes.clear();
-                self.hashes_of(resolved.command.keys.indexes(args), args).for_each(|hash| hashes.push(hash));
+                for hash in self.hashes_of(resolved.command.keys.indexes(args), args) {
+                    hashes.push(hash);
+                    if hashes.len() % HASHES_A_COUNT == 0 {
+                        progress::count(HASHES_A_COUNT);
+                    }
+                }
                 indexes.extend(hashes.iter().map(|hash| self.shards.index(*hash)));
                 let held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
                 held.prefetch_entries(&self.shards, session.database, &hashes);
