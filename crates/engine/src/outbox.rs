@@ -49,7 +49,7 @@ impl Outbox {
         };
         for piece in pieces {
             if piece.len() < SHARED_MIN {
-                out.tail().extend_from_slice(&piece);
+                out.tail_for(piece.len()).extend_from_slice(&piece);
             } else {
                 out.push_shared(piece);
             }

@@ -141,11 +141,8 @@ impl<'e> Player<'e> {
     }
 
     fn forget_answer(&mut self) {
-        if self.out.len() == self.out.tail().len() && self.out.len() <= ANSWER_KEPT {
-            self.out.tail().clear();
-        } else {
-            self.out = OutBuf::new();
-        }
+        self.out.clear();
+        self.out.shrink(ANSWER_KEPT);
     }
 
     /// Runs a command on one key: nearly all that a log has.

@@ -15,7 +15,6 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
-use tenon_ds::progress;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
@@ -155,7 +154,6 @@ impl State {
     /// Counts so many pieces of work that are Rust's; tells whether the host is to be asked whether to go on.
     pub(crate) fn is_time(&self, work: usize) -> bool {
         const ASKED_EVERY: usize = 4096;
-        progress::count(work);
         let work = self.work.get().saturating_add(work);
         self.work.set(if work >= ASKED_EVERY { 0 } else { work });
         work >= ASKED_EVERY

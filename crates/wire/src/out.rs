@@ -14,6 +14,9 @@ const PIECE_REST: usize = 4 * 1024;
 /// Up to here [`OutBuf::join`] copies.
 const COPIED_MAX: usize = 64 * 1024;
 
+/// Room for so many segments is kept when they are sent.
+const SEGMENTS_KEPT: usize = 64;
+
 /// Bytes waiting to be sent, in order.
 ///
 /// Replies are appended to a contiguous tail; a big value joins as a reference-counted segment and is never copied.
@@ -49,6 +52,14 @@ impl Segment {
             Segment::Shared(bytes) => bytes,
         }
     }
+
+    /// Bytes of memory held, a shared value's counted whole.
+    fn memory(&self) -> usize {
+        match self {
+            Segment::Owned { bytes, .. } => bytes.capacity(),
+            Segment::Shared(bytes) => bytes.len(),
+        }
+    }
 }
 
 impl OutBuf {
@@ -80,9 +91,19 @@ impl OutBuf {
     #[inline]
     pub fn tail_for(&mut self, len: usize) -> &mut Vec<u8> {
         if self.tail.len().saturating_add(len) > PIECE {
-            self.begin_piece(PIECE.max(len));
+            self.go_on_with(len);
         }
         &mut self.tail
+    }
+
+    #[cold]
+    fn go_on_with(&mut self, len: usize) {
+        if len > PIECE && self.tail.len() <= PIECE_REST {
+            // The head of what comes need not lie apart from it.
+            self.tail.reserve_exact(len);
+        } else {
+            self.begin_piece(PIECE.max(len));
+        }
     }
 
     /// The same where this has fewer bytes than `len_max`, else a new one behind it: a tail is freed only when all of it is
@@ -216,13 +237,30 @@ impl OutBuf {
 
     /// The same, but what is short is copied, so that all that a client is answered stays in one piece.
     pub fn join(&mut self, other: &mut OutBuf) {
-        match other.contiguous() {
-            Some(bytes) if bytes.len() <= COPIED_MAX => {
-                self.tail().extend_from_slice(bytes);
-                other.clear();
-            }
-            _ => self.append(other),
+        if other.may_be_copied(COPIED_MAX) {
+            let tail = self.tail_for(other.len());
+            other.drain_into(tail);
+        } else {
+            self.append(other);
         }
+    }
+
+    /// Whether everything may as well be copied: it is no more than `len_max` bytes, and nothing of it is shared.
+    pub fn may_be_copied(&self, len_max: usize) -> bool {
+        let is_owned = |segment: &Segment| matches!(segment, Segment::Owned { .. });
+        self.len() <= len_max && self.segments.iter().all(is_owned)
+    }
+
+    /// Copies everything to the end of `bytes`, and holds nothing then; keeps the tail's capacity.
+    pub fn drain_into(&mut self, bytes: &mut Vec<u8>) {
+        bytes.reserve(self.len());
+        self.pieces().for_each(|piece| bytes.extend_from_slice(piece));
+        self.clear();
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let tail = &self.tail[self.tail_sent..];
+        self.segments.iter().map(Segment::remaining).chain((!tail.is_empty()).then_some(tail))
     }
 
     /// Fills `slices` with what to send next, and tells how many were filled.
@@ -232,10 +270,8 @@ impl OutBuf {
 
     /// Fills `slices` with at most so many bytes of what to send next, and tells how many were filled.
     pub fn io_slices_within<'a>(&'a self, mut bytes_max: usize, slices: &mut [IoSlice<'a>]) -> usize {
-        let tail = &self.tail[self.tail_sent..];
-        let pieces = self.segments.iter().map(Segment::remaining).chain((!tail.is_empty()).then_some(tail));
         let mut filled = 0;
-        for (slice, piece) in slices.iter_mut().zip(pieces) {
+        for (slice, piece) in slices.iter_mut().zip(self.pieces()) {
             if bytes_max == 0 {
                 break;
             }
@@ -273,10 +309,8 @@ impl OutBuf {
         if self.segments.is_empty() {
             return self.take_contiguous(Vec::new());
         }
-        let mut bytes = Vec::with_capacity(self.len());
-        self.segments.iter().for_each(|segment| bytes.extend_from_slice(segment.remaining()));
-        bytes.extend_from_slice(&self.tail[self.tail_sent..]);
-        self.clear();
+        let mut bytes = Vec::new();
+        self.drain_into(&mut bytes);
         bytes
     }
 
@@ -322,16 +356,17 @@ impl OutBuf {
         self.tail_sent = 0;
     }
 
-    /// Gives back the tail's memory where it has grown past `keep` bytes and is empty.
+    /// Gives back all memory where the tail's has grown past `keep` bytes and nothing waits to be sent.
     pub fn shrink(&mut self, keep: usize) {
-        if self.is_empty() && self.tail.capacity() > keep {
-            self.tail = Vec::new();
+        if self.is_empty() && (self.tail.capacity() > keep || self.segments.capacity() > SEGMENTS_KEPT) {
+            *self = OutBuf::new();
         }
     }
 
     /// Bytes of memory held, shared values counted whole.
     pub fn memory(&self) -> usize {
-        self.segments_len + self.tail.capacity() + self.segments.capacity() * size_of::<Segment>()
+        let segments: usize = self.segments.iter().map(Segment::memory).sum();
+        segments + self.tail.capacity() + self.segments.capacity() * size_of::<Segment>()
     }
 
     /// Turns the tail into a segment, so that something else can follow it.
@@ -411,6 +446,48 @@ mod tests {
     }
 
     #[test]
+    fn short_pieces_are_copied_together_and_shared_ones_are_not() {
+        for (shared, is_one_piece) in [(false, true), (true, false)] {
+            let (mut out, mut other) = (OutBuf::new(), OutBuf::new());
+            out.tail().push(1);
+            other.tail().resize(PIECE - PIECE_REST, 2);
+            other.tail_for(PIECE_REST + 1).resize(10_000, 3);
+            other.advance(PIECE - PIECE_REST - 10_000);
+            if shared {
+                other.push_shared(Bytes::from_static(&[4]));
+            }
+            out.join(&mut other);
+            assert!(other.is_empty());
+            assert_eq!((out.len(), out.contiguous().is_some()), (20_001 + usize::from(shared), is_one_piece));
+        }
+    }
+
+    #[test]
+    fn a_long_part_lies_with_its_head() {
+        let mut out = OutBuf::new();
+        out.tail().extend_from_slice(b"head");
+        let len = 2 * PIECE;
+        let tail = out.tail_for(len);
+        tail.resize(tail.len() + len, 1);
+        assert_eq!(out.contiguous().map(<[u8]>::len), Some(4 + len));
+        out.tail().push(1);
+        assert_eq!((out.contiguous(), out.len()), (None, 5 + len));
+    }
+
+    #[test]
+    fn memory_is_given_back_when_all_is_sent() {
+        let mut out = OutBuf::new();
+        for _ in 0..1_000 {
+            out.push_shared(Bytes::from_static(b"piece"));
+        }
+        out.shrink(0);
+        assert_eq!(out.len(), 5_000, "what waits stays");
+        out.advance(5_000);
+        out.shrink(0);
+        assert_eq!(out.memory(), 0);
+    }
+
+    #[test]
     fn a_partly_sent_tail_survives_a_shared_push() {
         let mut out = OutBuf::new();
         out.tail().extend_from_slice(b"abc");
@@ -462,12 +539,15 @@ mod tests {
         whole.extend(drain(&mut half, usize::MAX));
         assert!(whole.starts_with(b"head") && whole[4..] == expected);
         // Nor do long parts of one, of which a piece has room for a few, or for none.
-        for len in [PIECE / 10, PIECE / 2, 3 * PIECE] {
+        for (len, held) in
+            [(PIECE / 10, PIECE / 10), (PIECE / 2, PIECE / 2), (PIECE / 2 + 1, PIECE), (3 * PIECE, 3 * PIECE)]
+        {
             for number in 0..30 {
                 let tail = out.tail_for(len);
                 tail.resize(tail.len() + len, number);
             }
-            assert!(out.memory() < 30 * len + 2 * PIECE.max(len), "{} bytes for 30 of {len}", out.memory());
+            let told = 30 * held..30 * held + 2 * PIECE.max(len);
+            assert!(told.contains(&out.memory()), "{} bytes for 30 of {len}", out.memory());
             assert_eq!(drain(&mut out, 999_999).len(), 30 * len);
         }
     }

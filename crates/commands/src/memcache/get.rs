@@ -86,8 +86,8 @@ pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<boo
 fn write_item(out: &mut OutBuf, key: &[u8], flags: u32, cas: Option<u64>, value: ValueRef<'_>) {
     let mut digits = itoa::Buffer::new();
     match value {
-        ValueRef::Bytes(bytes) => write_short(out.tail(), key, flags, cas, bytes),
-        ValueRef::Int(int) => write_short(out.tail(), key, flags, cas, digits.format(int).as_bytes()),
+        ValueRef::Bytes(bytes) => write_short(out, key, flags, cas, bytes),
+        ValueRef::Int(int) => write_short(out, key, flags, cas, digits.format(int).as_bytes()),
         ValueRef::Object(_) => {
             write_head(out.tail(), key, flags, cas, string::len(value));
             write_data(out, value);
@@ -97,9 +97,11 @@ fn write_item(out: &mut OutBuf, key: &[u8], flags: u32, cas: Option<u64>, value:
 }
 
 #[inline]
-fn write_short(out: &mut Vec<u8>, key: &[u8], flags: u32, cas: Option<u64>, data: &[u8]) {
+fn write_short(out: &mut OutBuf, key: &[u8], flags: u32, cas: Option<u64>, data: &[u8]) {
     // The words of the head and three numbers take less than a hundred bytes: one reservation does.
-    out.reserve(key.len() + data.len() + 100);
+    let len = key.len() + data.len() + 100;
+    let out = out.tail_for(len);
+    out.reserve(len);
     write_head(out, key, flags, cas, data.len());
     out.extend_from_slice(data);
     out.extend_from_slice(b"\r\n");

@@ -46,7 +46,7 @@ pub(super) fn write_data(out: &mut OutBuf, value: ValueRef<'_>) {
 #[inline]
 pub(super) fn write_value(out: &mut OutBuf, value: ValueRef<'_>) {
     match value {
-        ValueRef::Bytes(bytes) => out.tail().extend_from_slice(bytes),
+        ValueRef::Bytes(bytes) => out.tail_for(bytes.len()).extend_from_slice(bytes),
         ValueRef::Int(int) => out.tail().extend_from_slice(itoa::Buffer::new().format(int).as_bytes()),
         ValueRef::Object(object) => shared_pieces(object).for_each(|piece| out.push_shared(piece)),
         ValueRef::Packed(..) => no_string(),

@@ -116,8 +116,8 @@ unsafe fn push_words(lua: *mut lua_State, words: &[(*const u8, usize)]) {
 /// `redis.call` and `redis.pcall`.
 unsafe extern "C-unwind" fn call(lua: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this as `caller` has made it, with room for 20 values beside its arguments. The reply lies in the
-    // state's buffer, which nobody touches before it is settled: what is called meanwhile only allocates. Nothing here
-    // is owned.
+    // state's buffer, which nobody touches before it is settled: what is called meanwhile allocates, or tells how far the
+    // work has come to who runs no script here. Nothing here is owned.
     unsafe {
         let state = shared(lua);
         match begin(lua, state) {

@@ -136,12 +136,10 @@ fn send_pieces(fd: &OwnedFd, out: &OutBuf, bytes_max: usize) -> (usize, Result<u
 
 /// Moves `out` behind `unsent` and leaves it empty, with its buffer unless much is in it.
 pub(super) fn keep_rest(unsent: &mut OutBuf, out: &mut OutBuf) {
-    match out.contiguous() {
-        Some(rest) if rest.len() <= COPIED_REST_MAX => {
-            unsent.tail_below(COPIED_REST_MAX).extend_from_slice(rest);
-            out.clear();
-        }
-        _ => unsent.append(out),
+    if out.may_be_copied(COPIED_REST_MAX) {
+        out.drain_into(unsent.tail_below(COPIED_REST_MAX));
+    } else {
+        unsent.append(out);
     }
 }
 

@@ -37,7 +37,7 @@ fn all(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
         let mut described = Reply::new(&mut out, reply.proto());
         described.array(commands.len());
         commands.iter().for_each(|command| reply_info(command, &mut described));
-        out.take_contiguous(Vec::new()).into()
+        out.take_joined().into()
     });
     reply.out().push_shared(description);
     Ok(())
