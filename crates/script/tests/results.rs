@@ -40,7 +40,7 @@ fn run(interpreter: &Interpreter, source: &str, proto: Proto, patience: usize) -
     reply.raw(BEFORE);
     let none = std::iter::empty;
     let outcome = interpreter.eval(&script, none(), none(), &mut Patient(patience), &mut reply);
-    let bytes = out.contiguous().expect("no piece is shared");
+    let bytes = out.take_joined();
     (outcome, bytes.strip_prefix(BEFORE).expect("what was there stays").to_vec())
 }
 
@@ -192,6 +192,15 @@ fn a_reply_is_no_longer_than_a_state_may_be_large() {
     }
     let (outcome, got) = run(&interpreter, "local s = ('x'):rep(1000000) return {s, s, s}", Proto::Resp2, usize::MAX);
     assert!(matches!(outcome, Outcome::Done(_)) && got.len() > 3_000_000, "{outcome:?}");
+}
+
+#[test]
+fn a_list_that_ends_early_may_be_long() {
+    let source = "local t = {} for i = 1, 60000 do t[i] = 'element' end t[50001] = nil return {t, 7}";
+    let (outcome, got) = run(&interpreter(0), source, Proto::Resp2, usize::MAX);
+    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    let expected = format!("*2\r\n*50000\r\n{}:7\r\n", "$7\r\nelement\r\n".repeat(50_000));
+    assert!(got == expected.as_bytes(), "{} bytes, not {}", got.len(), expected.len());
 }
 
 #[test]
