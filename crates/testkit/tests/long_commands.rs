@@ -199,6 +199,9 @@ fn what_is_only_read_is_anybodys_meanwhile() {
         ("SDIFFSTORE dst s t", "SISMEMBER s member:7", Value::Int(1)),
         ("ZUNIONSTORE dst 2 z s", "ZSCORE z member:7", bulk("7")),
         ("ZRANGESTORE dst z 0 -1", "ZSCORE z member:7", bulk("7")),
+        ("GEOSEARCH z FROMMEMBER member:7 BYRADIUS 1 m ASC", "ZSCORE z member:7", bulk("7")),
+        ("GEORADIUSBYMEMBER z member:7 1 m", "ZCARD z", Value::Int(MANY as i64)),
+        ("GEOSEARCHSTORE dst z FROMMEMBER member:7 BYRADIUS 1 m", "ZSCORE z member:7", bulk("7")),
         ("COPY s dst REPLACE", "SISMEMBER s member:7", Value::Int(1)),
         ("SORT l ALPHA STORE dst", "LINDEX l 7", bulk("member:7")),
         ("SORT z BY nosort GET # GET none STORE dst", "ZSCORE z member:7", bulk("7")),
@@ -350,6 +353,18 @@ fn what_is_stored_is_of_the_moment_in_which_it_is_stored() {
     });
     assert_eq!(reply, Value::Int(1));
     assert_eq!(call(&mut client, &format!("SISMEMBER dst new:{number}")), Value::Int(1));
+    // Who is searched around is elsewhere then, and alone there.
+    let search = "GEOSEARCHSTORE dst z FROMMEMBER member:7 BYRADIUS 1 m";
+    let reply = beside(&mut client, (&mut slow, id), search, |client| {
+        call(client, "EVAL return(redis.call('ZADD','z','4e15','member:7')) 0");
+        let is_in_time = has_come_to_set(client, id);
+        if !is_in_time {
+            call(client, "ZADD z 7 member:7");
+        }
+        is_in_time
+    });
+    assert_eq!(reply, Value::Int(1));
+    assert_eq!(call(&mut client, "ZRANGE dst 0 -1"), Value::Array(vec![bulk("member:7")]));
     let reply = beside(&mut client, (&mut slow, id), "SORT s ALPHA DESC GET # GET none STORE dst", |client| {
         number += 1;
         call(client, &format!("EVAL return(redis.call('SADD','s',ARGV[1])) 0 z:{number}"));

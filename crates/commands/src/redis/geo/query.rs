@@ -3,6 +3,7 @@
 use super::read::place_of;
 use super::unit::{parse_place, parse_unit};
 use std::cmp::Ordering;
+use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::double::parse_double;
 use tenon_engine::ds::packed::Item;
@@ -287,15 +288,26 @@ pub(super) struct Found<'a> {
 }
 
 impl Query {
-    /// The members that fit, as many as are wanted.
-    pub(super) fn find<'a>(&self, zset: ZsetRef<'a>) -> Vec<Found<'a>> {
+    /// Where the members lie that may fit.
+    pub(super) fn places(&self, zset: ZsetRef<'_>) -> Vec<Range<usize>> {
+        let (Some(centre), Some(shape)) = (self.centre, &self.shape) else { return Vec::new() };
+        shape.score_ranges(centre).into_iter().map(|range| zset.ranks_by_score(range)).collect()
+    }
+
+    /// About how many of the members at these places are looked at.
+    pub(super) fn steps(&self, places: &[Range<usize>]) -> usize {
+        let all = places.iter().map(ExactSizeIterator::len).sum();
+        if self.any { self.count.unwrap_or(usize::MAX).min(all) } else { all }
+    }
+
+    /// The members that fit, as many as are wanted, of those at [`Query::places`].
+    pub(super) fn find<'a>(&self, zset: ZsetRef<'a>, places: Vec<Range<usize>>) -> Vec<Found<'a>> {
         /// Members that are looked at before it is asked whether there are enough.
         const STEP: usize = 64;
         let (Some(centre), Some(shape)) = (self.centre, &self.shape) else { return Vec::new() };
         let enough = if self.any { self.count.unwrap_or(usize::MAX) } else { usize::MAX };
         let mut found = Vec::new();
-        for range in shape.score_ranges(centre) {
-            let ranks = zset.ranks_by_score(range);
+        for ranks in places {
             for start in ranks.clone().step_by(STEP) {
                 if found.len() >= enough {
                     break;

@@ -3,12 +3,14 @@
 use super::query::{Destination, Form, Found, Query, Stored};
 use super::unit::{reply_distance, reply_place};
 use crate::redis::reply_item::bulk_item;
+use std::cell::Cell;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::KeysCx;
+use tenon_engine::context::{KeysCx, view_of};
 use tenon_engine::ds::packed::IntText;
 use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
+use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::{Collection, Zset, ZsetLimits};
 use tenon_engine::wire::resp::Reply;
 
@@ -153,21 +155,40 @@ fn georadiusbymember_ro(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<
 
 fn search(cx: &mut KeysCx<'_>, args: &Args<'_>, form: Form, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.zset_limits();
-    let mut source = cx.key(args.get(form.source()));
-    let zset = source.read_collection::<Zset>()?;
-    let query = Query::parse(args, form, zset)?;
-    let found = zset.map(|zset| query.find(zset)).unwrap_or_default();
-    let Some((destination, stored)) = query.store else {
-        give(&query, &found, reply);
-        return Ok(Effect::Unchanged);
+    let source = form.source();
+    let query = Query::parse(args, form, cx.key(args.get(source)).read_collection::<Zset>()?)?;
+    let places = Cell::new(Vec::new());
+    let steps = |values: &[Option<ValueRef<'_>>]| {
+        let zset = values[0].and_then(|value| value.collection::<Zset>());
+        let found = zset.map(|zset| query.places(zset)).unwrap_or_default();
+        let steps = query.steps(&found);
+        places.set(found);
+        steps
     };
-    let kept = to_keep(&query, &found, stored, limits);
-    let len = kept.view().len() as i64;
-    reply.int(len);
-    let event = if form == Form::SearchStore { "geosearchstore" } else { "georadiusstore" };
-    let effect = cx.key(args.get(destination)).replace_with(event, kept);
-    cx.key(args.get(destination)).count_changes((len - 1).max(0));
-    Ok(effect)
+    let Some((destination, stored)) = query.store else {
+        let give_found = |values: Vec<Option<ValueRef<'_>>>| {
+            let zset = values[0].map(view_of::<Zset>).transpose()?;
+            // They are those of the same value, also when that is lent.
+            let found = zset.map(|zset| query.find(zset, places.take())).unwrap_or_default();
+            give(&query, &found, reply);
+            Ok(Effect::Unchanged)
+        };
+        return cx.with_values(std::iter::once(args.get(source)), steps, give_found);
+    };
+    let make = move |args: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| {
+        let zset = values[0].map(view_of::<Zset>).transpose()?;
+        let query = Query::parse(args, form, zset)?;
+        let found = zset.map(|zset| query.find(zset, query.places(zset))).unwrap_or_default();
+        Ok(to_keep(&query, &found, stored, limits))
+    };
+    cx.make_and_store(args, source..source + 1, reply, steps, make, move |cx, args, reply, kept: Zset| {
+        let len = kept.view().len() as i64;
+        reply.int(len);
+        let event = if form == Form::SearchStore { "geosearchstore" } else { "georadiusstore" };
+        let effect = cx.key(args.get(destination)).replace_with(event, kept);
+        cx.key(args.get(destination)).count_changes((len - 1).max(0));
+        Ok(effect)
+    })
 }
 
 fn give(query: &Query, found: &[Found<'_>], reply: &mut Reply<'_>) {
