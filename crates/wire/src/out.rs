@@ -26,6 +26,8 @@ pub struct OutBuf {
     segments: VecDeque<Segment>,
     /// Sum of the lengths of `segments`.
     segments_len: usize,
+    /// Bytes of memory that `segments` hold beside those: room behind them, and what of the first is sent.
+    segments_spare: usize,
     /// What was appended after the last segment.
     tail: Vec<u8>,
     /// How much of the tail is sent; non-zero only while `segments` is empty.
@@ -53,11 +55,11 @@ impl Segment {
         }
     }
 
-    /// Bytes of memory held, a shared value's counted whole.
-    fn memory(&self) -> usize {
+    /// Bytes of memory held beside what remains.
+    fn spare(&self) -> usize {
         match self {
-            Segment::Owned { bytes, .. } => bytes.capacity(),
-            Segment::Shared(bytes) => bytes.len(),
+            Segment::Owned { bytes, sent } => bytes.capacity() - bytes.len() + sent,
+            Segment::Shared(_) => 0,
         }
     }
 }
@@ -65,7 +67,7 @@ impl Segment {
 impl OutBuf {
     /// An empty buffer; allocates nothing.
     pub const fn new() -> OutBuf {
-        OutBuf { segments: VecDeque::new(), segments_len: 0, tail: Vec::new(), tail_sent: 0 }
+        OutBuf { segments: VecDeque::new(), segments_len: 0, segments_spare: 0, tail: Vec::new(), tail_sent: 0 }
     }
 
     /// Bytes not yet sent.
@@ -181,11 +183,14 @@ impl OutBuf {
                     unreachable!("a mark lies at the end of something appended, never inside a shared piece");
                 };
                 let at = owned.len() - behind;
+                let spare = owned.capacity() - owned.len();
                 owned.splice(at..at + old_len, bytes.iter().copied());
+                self.segments_spare = self.segments_spare + owned.capacity() - owned.len() - spare;
                 return behind - old_len;
             }
             behind -= here;
         }
+        // As long as it is: nothing is spare.
         self.segments.insert(index, Segment::Owned { bytes: bytes.to_vec(), sent: 0 });
         0
     }
@@ -205,17 +210,20 @@ impl OutBuf {
         while let Some(mut last) = (behind > 0).then(|| self.segments.pop_back()).flatten() {
             let mut len = last.remaining().len();
             self.segments_len -= len;
+            self.segments_spare -= last.spare();
             if behind < len {
                 let Segment::Owned { bytes, .. } = &mut last else {
                     unreachable!("a mark lies at the end of something appended, never inside a shared piece");
                 };
                 let rest = bytes.split_off(bytes.len() - behind);
                 self.segments_len += len - behind;
+                self.segments_spare += last.spare();
                 self.segments.push_back(last);
                 (last, len) = (Segment::Owned { bytes: rest, sent: 0 }, behind);
             }
             behind -= len;
             taken.segments_len += len;
+            taken.segments_spare += last.spare();
             taken.segments.push_front(last);
         }
         taken
@@ -231,6 +239,7 @@ impl OutBuf {
         self.seal_tail();
         other.seal_tail();
         self.segments_len += other.segments_len;
+        self.segments_spare += other.segments_spare;
         self.segments.append(&mut other.segments);
         other.clear();
     }
@@ -335,7 +344,10 @@ impl OutBuf {
             let front_len = front.remaining().len();
             if sent < front_len {
                 match front {
-                    Segment::Owned { sent: done, .. } => *done += sent,
+                    Segment::Owned { sent: done, .. } => {
+                        *done += sent;
+                        self.segments_spare += sent;
+                    }
                     Segment::Shared(bytes) => drop(bytes.split_to(sent)),
                 }
                 self.segments_len -= sent;
@@ -343,6 +355,7 @@ impl OutBuf {
             }
             sent -= front_len;
             self.segments_len -= front_len;
+            self.segments_spare -= front.spare();
             self.segments.pop_front();
         }
         sent
@@ -352,6 +365,7 @@ impl OutBuf {
     pub fn clear(&mut self) {
         self.segments.clear();
         self.segments_len = 0;
+        self.segments_spare = 0;
         self.tail.clear();
         self.tail_sent = 0;
     }
@@ -365,7 +379,7 @@ impl OutBuf {
 
     /// Bytes of memory held, shared values counted whole.
     pub fn memory(&self) -> usize {
-        let segments: usize = self.segments.iter().map(Segment::memory).sum();
+        let segments = self.segments_len + self.segments_spare;
         segments + self.tail.capacity() + self.segments.capacity() * size_of::<Segment>()
     }
 
@@ -373,8 +387,10 @@ impl OutBuf {
     fn seal_tail(&mut self) {
         if self.tail.len() > self.tail_sent {
             let bytes = std::mem::take(&mut self.tail);
-            self.segments_len += bytes.len() - self.tail_sent;
-            self.segments.push_back(Segment::Owned { bytes, sent: self.tail_sent });
+            let tail = Segment::Owned { bytes, sent: self.tail_sent };
+            self.segments_len += tail.remaining().len();
+            self.segments_spare += tail.spare();
+            self.segments.push_back(tail);
         } else {
             self.tail.clear();
         }
@@ -386,9 +402,19 @@ impl OutBuf {
 mod tests {
     use super::*;
 
+    /// Looks whether the sums are those of the segments.
+    fn check_sums(out: &OutBuf) {
+        let sums = out
+            .segments
+            .iter()
+            .fold((0, 0), |(len, spare), segment| (len + segment.remaining().len(), spare + segment.spare()));
+        assert_eq!((out.segments_len, out.segments_spare), sums);
+    }
+
     fn drain(out: &mut OutBuf, step: usize) -> Vec<u8> {
         let mut got = Vec::new();
         while !out.is_empty() {
+            check_sums(out);
             let mut slices = [IoSlice::new(&[]); 2];
             let filled = out.io_slices(&mut slices);
             let flat: Vec<u8> = slices[..filled].iter().flat_map(|s| s.iter().copied()).take(step).collect();

@@ -138,6 +138,7 @@ fn send_pieces(fd: &OwnedFd, out: &OutBuf, bytes_max: usize) -> (usize, Result<u
 pub(super) fn keep_rest(unsent: &mut OutBuf, out: &mut OutBuf) {
     if out.may_be_copied(COPIED_REST_MAX) {
         out.drain_into(unsent.tail_below(COPIED_REST_MAX));
+        out.shrink(REPLY_BUFFER_KEPT);
     } else {
         unsent.append(out);
     }
