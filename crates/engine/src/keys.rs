@@ -463,9 +463,9 @@ impl Command {
     pub(crate) fn fates_of(&self, args: &Args<'_>) -> Vec<(usize, Fate)> {
         let keys = self.keys_of(args);
         let writes = self.flags.any(CHANGES);
-        // Where it writes to no other key, it changes what it reads: XREADGROUP.
+        // Where it can write to no other key, it changes what it reads: XREADGROUP.
         let is_written = |flags: KeyFlags| flags.any(KeyFlags::RW.or(KeyFlags::OW).or(KeyFlags::RM));
-        let writes_elsewhere = keys.iter().any(|(_, flags)| is_written(*flags));
+        let writes_elsewhere = self.key_specs().iter().any(|spec| is_written(spec.flags));
         let fate = |flags: KeyFlags| match () {
             () if !writes => Fate::Stays,
             () if flags.any(KeyFlags::RW) => Fate::Changes,

@@ -67,8 +67,7 @@ fn went_on(steps_ahead: usize) {
     }
     let looks_at_ns = LOOKS_AT_NS.get();
     if looks_at_ns == NEVER {
-        MEANWHILE.with(|meanwhile| note_taken(meanwhile.engine(), true));
-        return give_way();
+        return go_on_beside();
     }
     let now_ns = monotonic_ns();
     let is_long = steps_ahead >= LENT_BEFORE_STEPS || looks_at_ns != NOT_YET && now_ns >= looks_at_ns;
@@ -78,6 +77,14 @@ fn went_on(steps_ahead: usize) {
     if is_long || looks_at_ns == NOT_YET {
         LOOKS_AT_NS.set(now_ns + LENT_AFTER_NS);
     }
+}
+
+/// Goes on beside the thread that has the others: notes what the call has taken by now, and lets that thread in.
+pub(crate) fn go_on_beside() {
+    if MEANWHILE.is_set() && LOOKS_AT_NS.get() == NEVER {
+        MEANWHILE.with(|meanwhile| note_taken(meanwhile.engine(), true));
+    }
+    give_way();
 }
 
 /// Lets the thread in that has the others: where it shares this one's core it would wait for the kernel's clock to tick.

@@ -501,7 +501,7 @@ impl Host for ScriptHost<'_, '_> {
             self.become_long();
         }
         if self.lends_at_ns == u64::MAX {
-            meanwhile::give_way();
+            meanwhile::go_on_beside();
         }
         if !self.long.as_ref().is_some_and(|long| long.is_busy()) {
             let threshold_ms = self.engine.config.busy_reply_threshold();
