@@ -315,6 +315,11 @@ impl Polygon {
         Some(Polygon { corners, bounds })
     }
 
+    /// How many corners it has.
+    pub fn corners(&self) -> usize {
+        self.corners.len()
+    }
+
     /// The middle of the corners on the sphere, which distances are measured from.
     pub fn centre(&self) -> Place {
         let (mut x, mut y, mut z) = (0.0, 0.0, 0.0);

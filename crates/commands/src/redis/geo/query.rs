@@ -294,18 +294,27 @@ impl Query {
         shape.score_ranges(centre).into_iter().map(|range| zset.ranks_by_score(range)).collect()
     }
 
-    /// About how many of the members at these places are looked at.
+    /// How much work the members at these places are at the most, in members of a circle.
     pub(super) fn steps(&self, places: &[Range<usize>]) -> usize {
-        let all = places.iter().map(ExactSizeIterator::len).sum();
-        if self.any { self.count.unwrap_or(usize::MAX).min(all) } else { all }
+        /// Corners of a polygon that are looked at in the time of a member.
+        const CORNERS_A_MEMBER: usize = 8;
+        let members: usize = places.iter().map(ExactSizeIterator::len).sum();
+        members.saturating_mul(1 + self.corners() / CORNERS_A_MEMBER)
+    }
+
+    fn corners(&self) -> usize {
+        if let Some(Shape::Polygon(polygon)) = &self.shape { polygon.corners() } else { 0 }
     }
 
     /// The members that fit, as many as are wanted, of those at [`Query::places`].
     pub(super) fn find<'a>(&self, zset: ZsetRef<'a>, places: Vec<Range<usize>>) -> Vec<Found<'a>> {
         /// Members that are looked at before it is asked whether there are enough.
         const STEP: usize = 64;
+        /// Corners of a polygon that are looked at in the time of a step of progress.
+        const CORNERS_A_STEP: usize = 64;
         let (Some(centre), Some(shape)) = (self.centre, &self.shape) else { return Vec::new() };
         let enough = if self.any { self.count.unwrap_or(usize::MAX) } else { usize::MAX };
+        let further_steps = self.corners() / CORNERS_A_STEP;
         let mut found = Vec::new();
         for ranks in places {
             for start in ranks.clone().step_by(STEP) {
@@ -313,6 +322,7 @@ impl Query {
                     break;
                 }
                 zset.for_each_in(start..ranks.end.min(start + STEP), Direction::Ascending, |member, score| {
+                    progress::count(further_steps);
                     let place = Place::of_score(score);
                     if let Some(distance) = shape.distance_within(centre, place) {
                         found.push(Found { member, score, place, distance });

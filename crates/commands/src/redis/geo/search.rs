@@ -157,15 +157,18 @@ fn search(cx: &mut KeysCx<'_>, args: &Args<'_>, form: Form, reply: &mut Reply<'_
     let limits = cx.engine().config.zset_limits();
     let source = form.source();
     let query = Query::parse(args, form, cx.key(args.get(source)).read_collection::<Zset>()?)?;
-    let places = Cell::new(Vec::new());
-    let steps = |values: &[Option<ValueRef<'_>>]| {
+    let places_in = |values: &[Option<ValueRef<'_>>]| {
         let zset = values[0].and_then(|value| value.collection::<Zset>());
-        let found = zset.map(|zset| query.places(zset)).unwrap_or_default();
-        let steps = query.steps(&found);
-        places.set(found);
-        steps
+        zset.map(|zset| query.places(zset)).unwrap_or_default()
     };
     let Some((destination, stored)) = query.store else {
+        let places = Cell::new(Vec::new());
+        let steps = |values: &[Option<ValueRef<'_>>]| {
+            let found = places_in(values);
+            let steps = query.steps(&found);
+            places.set(found);
+            steps
+        };
         let give_found = |values: Vec<Option<ValueRef<'_>>>| {
             let zset = values[0].map(view_of::<Zset>).transpose()?;
             // They are those of the same value, also when that is lent.
@@ -181,6 +184,9 @@ fn search(cx: &mut KeysCx<'_>, args: &Args<'_>, form: Form, reply: &mut Reply<'_
         let found = zset.map(|zset| query.find(zset, query.places(zset))).unwrap_or_default();
         Ok(to_keep(&query, &found, stored, limits))
     };
+    // A packed one is small.
+    let is_small = |values: &[Option<ValueRef<'_>>]| matches!(values[0], Some(ValueRef::Packed(..)));
+    let steps = |values: &[Option<ValueRef<'_>>]| if is_small(values) { 0 } else { query.steps(&places_in(values)) };
     cx.make_and_store(args, source..source + 1, reply, steps, make, move |cx, args, reply, kept: Zset| {
         let len = kept.view().len() as i64;
         reply.int(len);
