@@ -130,8 +130,13 @@ impl OutBuf {
             return;
         }
         self.seal_tail();
-        self.segments_len += bytes.len();
-        self.segments.push_back(Segment::Shared(bytes));
+        self.push_segment(Segment::Shared(bytes));
+    }
+
+    fn push_segment(&mut self, segment: Segment) {
+        self.segments_len += segment.remaining().len();
+        self.segments_spare += segment.spare();
+        self.segments.push_back(segment);
     }
 
     /// The place behind everything appended so far, for [`OutBuf::insert`].
@@ -216,9 +221,7 @@ impl OutBuf {
                     unreachable!("a mark lies at the end of something appended, never inside a shared piece");
                 };
                 let rest = bytes.split_off(bytes.len() - behind);
-                self.segments_len += len - behind;
-                self.segments_spare += last.spare();
-                self.segments.push_back(last);
+                self.push_segment(last);
                 (last, len) = (Segment::Owned { bytes: rest, sent: 0 }, behind);
             }
             behind -= len;
@@ -387,10 +390,7 @@ impl OutBuf {
     fn seal_tail(&mut self) {
         if self.tail.len() > self.tail_sent {
             let bytes = std::mem::take(&mut self.tail);
-            let tail = Segment::Owned { bytes, sent: self.tail_sent };
-            self.segments_len += tail.remaining().len();
-            self.segments_spare += tail.spare();
-            self.segments.push_back(tail);
+            self.push_segment(Segment::Owned { bytes, sent: self.tail_sent });
         } else {
             self.tail.clear();
         }
