@@ -152,13 +152,7 @@ impl Host {
         let Some(peer) = self.connections.get_mut(&index) else { return };
         loop {
             if flow != Flow::Close {
-                while !out.is_empty() {
-                    let mut slices = [io::IoSlice::new(&[])];
-                    out.io_slices(&mut slices);
-                    let len = slices[0].len();
-                    peer.sent.extend_from_slice(&slices[0]);
-                    out.advance(len);
-                }
+                out.drain_into(&mut peer.sent);
             }
             match flow {
                 // The client takes everything at once.

@@ -71,7 +71,7 @@ impl Server {
             self.engine.end_session(&mut self.session);
             self.session = open(&self.engine, &self.worker);
         }
-        let bytes = all_of(&mut out);
+        let bytes = out.take_joined();
         let mut rest = &bytes[..];
         loop {
             let decoded = ValueDecoder::new().next(rest, &ValueLimits::default());
@@ -99,19 +99,6 @@ fn open(engine: &Engine, worker: &Worker) -> Session {
         unix: false,
     };
     engine.open_session(engine.clients.add(info, worker.clock.now_ms))
-}
-
-fn all_of(out: &mut OutBuf) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while !out.is_empty() {
-        let mut slices = [std::io::IoSlice::new(&[]); 64];
-        let filled = out.io_slices(&mut slices);
-        let before = bytes.len();
-        slices[..filled].iter().for_each(|slice| bytes.extend_from_slice(slice));
-        let sent = bytes.len() - before;
-        out.advance(sent);
-    }
-    bytes
 }
 
 /// xorshift64*, so that a failure can be repeated by its seed.

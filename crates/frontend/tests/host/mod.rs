@@ -106,14 +106,7 @@ impl Host {
 
 /// Takes everything that waits to be sent.
 pub fn take(out: &mut OutBuf) -> Vec<u8> {
-    let mut got = Vec::new();
-    while !out.is_empty() {
-        let mut slices = [std::io::IoSlice::new(&[])];
-        out.io_slices(&mut slices);
-        got.extend_from_slice(&slices[0]);
-        out.advance(slices[0].len());
-    }
-    got
+    out.take_joined()
 }
 
 /// A RESP command.

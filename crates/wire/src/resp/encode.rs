@@ -322,9 +322,7 @@ mod tests {
     fn written(proto: Proto, write: impl FnOnce(&mut Reply)) -> Vec<u8> {
         let mut out = OutBuf::new();
         write(&mut Reply::new(&mut out, proto));
-        let mut slices = [std::io::IoSlice::new(&[]); 64];
-        let filled = out.io_slices(&mut slices);
-        slices[..filled].iter().flat_map(|slice| slice.iter().copied()).collect()
+        out.take_joined()
     }
 
     #[track_caller]
