@@ -66,7 +66,6 @@ fn each_part_of_long_work_is_counted() {
         ("SORT list STORE to", 6),
         ("XPENDING stream group - + 20000", 1),
         ("XPENDING stream group - + 20000 one", 1),
-        ("XPENDING stream crowd - + 20000", 0),
         ("XINFO CONSUMERS stream crowd", 1),
         // The entries, those of the group and those of its consumer, and the other group's consumers.
         ("XINFO STREAM stream FULL COUNT 0", 4),

@@ -88,7 +88,7 @@ pub(crate) fn go_on_beside() {
 }
 
 /// Lets the thread in that has the others: where it shares this one's core it would wait for the kernel's clock to tick.
-pub(crate) fn give_way() {
+fn give_way() {
     GIVES_WAY_AT_NS.set(gave_way(GIVES_WAY_AT_NS.get(), monotonic_ns, process_cpu_ns, std::thread::yield_now));
 }
 
