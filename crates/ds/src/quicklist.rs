@@ -74,6 +74,12 @@ impl Clone for Block {
     }
 }
 
+impl Drop for Block {
+    fn drop(&mut self) {
+        progress::count(self.nodes.len());
+    }
+}
+
 impl Block {
     fn of(node: ListpackBuf) -> Block {
         Block { len: node.len(), nodes: VecDeque::from([node]) }

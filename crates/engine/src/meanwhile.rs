@@ -50,6 +50,8 @@ thread_local! {
     static LOOKS_AT_NS: Cell<u64> = const { Cell::new(NOT_YET) };
     /// What [`memory::counted_here`] said when they were lent, and how much the call was said to have taken since.
     static TAKEN: Cell<(isize, usize)> = const { Cell::new((0, 0)) };
+    /// Whether this thread works in the background, for nobody who waits.
+    static IS_BACKGROUND: Cell<bool> = const { Cell::new(false) };
     /// When this thread may give way again, by the monotonic clock in nanoseconds.
     static GIVES_WAY_AT_NS: Cell<u64> = const { Cell::new(0) };
 }
@@ -59,10 +61,18 @@ pub(crate) fn follow_progress() {
     progress::listen(went_on);
 }
 
+/// From now on long work on this thread lets the server's other threads in as it goes on.
+pub(crate) fn stay_in_background() {
+    IS_BACKGROUND.set(true);
+}
+
 /// Work goes on and has so many steps ahead. Called in the middle of anything: what the command works on may be half
 /// changed, and shards are locked.
 fn went_on(steps_ahead: usize) {
     if !MEANWHILE.is_set() {
+        if IS_BACKGROUND.get() {
+            give_way();
+        }
         return;
     }
     let looks_at_ns = LOOKS_AT_NS.get();
@@ -191,6 +201,23 @@ pub(crate) fn serve(engine: &Engine, worker: &mut Worker) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_stays_in_the_background_gives_way_as_its_work_goes_on() {
+        let gives_way = |stays: bool| {
+            let work = move || {
+                if stays {
+                    stay_in_background();
+                }
+                went_on(1);
+                GIVES_WAY_AT_NS.get() > 0
+            };
+            std::thread::spawn(work).join().expect("it ends")
+        };
+        assert!(gives_way(true));
+        // Nobody waits for a worker's core when no call runs: it is starting, or stopping.
+        assert!(!gives_way(false));
+    }
 
     #[test]
     fn who_gives_way_to_other_processes_works_half_of_the_time() {

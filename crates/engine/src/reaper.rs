@@ -1,5 +1,6 @@
 //! A thread that frees what is too much for a worker to free between two commands. Knows no command.
 
+use crate::meanwhile;
 use crate::snapshot::yield_to_workers;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -102,6 +103,7 @@ impl Reaper {
             let run = move || {
                 // Nobody waits for it but who has no memory left, and then workers rest.
                 yield_to_workers();
+                meanwhile::stay_in_background();
                 let mut read = Weighed::new();
                 while let Some(garbage) = next(&receiver, !read.is_empty()) {
                     for (thing, bytes) in std::mem::take(&mut read).into_iter().chain(garbage) {

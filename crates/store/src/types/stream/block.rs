@@ -59,6 +59,12 @@ impl Clone for Block {
     }
 }
 
+impl Drop for Block {
+    fn drop(&mut self) {
+        progress::count(1);
+    }
+}
+
 /// An entry of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {

@@ -62,6 +62,13 @@ impl Consumer {
     }
 }
 
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        progress::count(1);
+        std::mem::take(&mut self.pending).into_iter().for_each(|_| progress::count(1));
+    }
+}
+
 /// A consumer group.
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -77,6 +84,13 @@ pub struct Group {
     /// Bytes of all names.
     names_len: usize,
     next_number: u64,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        std::mem::take(&mut self.pending).into_iter().for_each(|_| progress::count(1));
+        self.by_time.take().into_iter().flatten().for_each(|_| progress::count(1));
+    }
 }
 
 /// The range if it is not empty: the standard library's trees do not take one that ends before it begins.
