@@ -1,5 +1,8 @@
 //! Streams against a model that keeps every entry, deleted or not, in the nodes that Redis would have.
 
+// Streams are safe code over the standard library's trees.
+#![cfg(not(miri))]
+
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tenon_ds::listpack::{End, ListpackBuf};

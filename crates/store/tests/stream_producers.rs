@@ -1,5 +1,8 @@
 //! What streams remember of their producers, against a model that keeps lists; and the keyspace that has them forget.
 
+// Streams are safe code over the standard library's trees.
+#![cfg(not(miri))]
+
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tenon_store::entry::{Entry, Meta, NewValue, ValueRef};

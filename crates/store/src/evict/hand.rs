@@ -180,6 +180,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "safe code that has to be walked a hundred thousand times to show anything")]
     fn the_bar_comes_to_where_one_in_so_many_goes() {
         let mut random = 1u64;
         let mut next = |below: u64| {
