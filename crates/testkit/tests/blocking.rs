@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
-use tenon_testkit::patience::wait_until;
+use tenon_testkit::patience::{self, wait_until};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(120));
+const PATIENCE: Option<Duration> = Some(patience::PATIENCE);
 
 fn server() -> Server {
     Server::tenon(&[("workers", "4"), ("shards", "16")]).expect("tenon starts")

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::in_process::InProcess;
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::{Server, find_peer};
 use tenon_testkit::target::{Demand, Dialect, Link, Received, Target};
 
@@ -187,7 +188,7 @@ fn dense_sketch() -> String {
 
 fn check(redis: &Server, commands: &str) {
     let address = redis.address(Dialect::Redis).expect("it listens");
-    let mut theirs = Resp::connect_to(address, Some(Duration::from_secs(60))).expect("it listens");
+    let mut theirs = Resp::connect_to(address, Some(PATIENCE)).expect("it listens");
     let mut server = InProcess::default();
     server.prepare(&Demand { dialect: Dialect::Redis, settings: &[], fresh: true }).expect("it needs nothing");
     let mut ours = Ours { link: server.open(Dialect::Redis) };

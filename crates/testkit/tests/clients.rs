@@ -6,10 +6,11 @@ use tenon_client::memcache::{Direction, StoreVerb, Stored};
 use tenon_client::resp::Version;
 use tenon_client::{Memcache, Resp, Value};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::{Server, StartError};
 use tenon_testkit::target::Dialect;
 
-const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
+const TIMEOUT: Option<Duration> = Some(PATIENCE);
 
 fn bulk(text: &[u8]) -> Value {
     Value::Bulk(text.to_vec())

@@ -4,10 +4,11 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 use tenon_client::{Address, Resp, Value};
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
+const TIMEOUT: Option<Duration> = Some(PATIENCE);
 
 fn connect(address: &Address) -> Resp {
     Resp::connect_to(address, TIMEOUT).expect("the server listens")

@@ -1,13 +1,11 @@
 //! What COMMAND DOCS says of each command, beside what redis-server says of those that it knows: the arguments are made
 //! from the declared syntax, and must come to the same. Knows of commands only where the two differ, and why.
 
-use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Commands whose arguments differ from those of redis-server 7.0, and why.
 const DIFFERS: &[(&str, &str)] = &[

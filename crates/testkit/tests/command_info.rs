@@ -2,14 +2,12 @@
 //! commands only where the two differ on purpose.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_engine::command::Command;
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What differs on purpose: the command, the part of its description, and why.
 const DIFFERS: &[(&str, Part, &str)] = &[

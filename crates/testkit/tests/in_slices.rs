@@ -1,15 +1,15 @@
 //! What a client is answered whose command runs in slices, over TCP: all of it, in its order, also where the client has
 //! said that it sends no more.
 
-use std::time::Duration;
 use tenon_client::{Address, Resp, Value};
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 const KEYS: usize = 10_000;
 
 fn connect(address: &Address) -> Resp {
-    Resp::connect_to(address, Some(Duration::from_secs(60))).expect("the server listens")
+    Resp::connect_to(address, Some(PATIENCE)).expect("the server listens")
 }
 
 #[test]

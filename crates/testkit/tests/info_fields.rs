@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Fields of redis-server 7.0 that Tenon has not, and why.
 const LEFT_OUT: &[(&str, &str)] = &[

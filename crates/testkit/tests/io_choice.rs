@@ -1,8 +1,8 @@
 //! Which way moves the bytes, as a user sees it: in the settings, in INFO and in the log. Knows neither way.
 
 use std::fs;
-use std::time::Duration;
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -17,7 +17,7 @@ fn check(io: &str, allowed: &[&str]) {
     let log_name = log.to_str().expect("a path that is text");
     let server = Server::tenon(&[("io", io), ("logfile", log_name), ("loglevel", "notice")]).expect("tenon starts");
     let address = server.address(Dialect::Redis).expect("RESP is spoken");
-    let mut client = Resp::connect_to(address, Some(Duration::from_secs(60))).expect("the server listens");
+    let mut client = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
     assert_eq!(text(&client.call(&[b"SET", b"k", b"v"]).expect("a reply")), "OK");
     assert_eq!(text(&client.call(&[b"GET", b"k"]).expect("a reply")), "v");
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
+const TIMEOUT: Option<Duration> = Some(PATIENCE);
 
 fn connect(server: &Server) -> Resp {
     let address = server.address(Dialect::Redis).expect("RESP is spoken");

@@ -2,13 +2,11 @@
 //! with one worker. Nothing here depends on how long anything takes, as long as the commands take longer than half a
 //! millisecond.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-/// Far longer than anything takes: a test that reaches it hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Elements of a large collection: a command that looks at all of them takes tens of milliseconds.
 const MANY: usize = 200_000;

@@ -3,13 +3,12 @@
 #![allow(missing_docs)]
 
 use std::io::{Read, Write};
-use std::time::Duration;
 use tenon_client::Stream;
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const HEADER: usize = 24;
 
 const GET: u8 = 0x00;

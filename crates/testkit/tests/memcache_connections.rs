@@ -7,12 +7,10 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 use tenon_client::{Address, Memcache, Resp, Stream};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::ports::free_port;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-/// Far longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A port that nobody had a moment ago, over TCP and over UDP.
 /// Statistics of one socket after another, without what is another number each time.

@@ -5,12 +5,11 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 use tenon_client::Stream;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const MIB: usize = 1 << 20;
 /// Mebibytes of the value: what `max-value-size` is unless somebody says otherwise.
 const LEN_MIB: usize = 512;

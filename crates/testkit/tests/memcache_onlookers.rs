@@ -4,10 +4,9 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn resp(server: &Server) -> Resp {
     Resp::connect_to(server.address(Dialect::Redis).expect("RESP is spoken"), Some(PATIENCE)).expect("connected")

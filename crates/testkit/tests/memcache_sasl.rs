@@ -5,12 +5,10 @@
 use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
 use std::io::{Read, Write};
-use std::time::Duration;
 use tenon_client::Stream;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const GET: u8 = 0x00;
 const SET: u8 = 0x01;

@@ -6,13 +6,10 @@ use std::time::Duration;
 use tenon_client::{Address, Memcache, Resp, Value};
 use tenon_testkit::info;
 use tenon_testkit::oracle::oracle;
-use tenon_testkit::patience::wait_until;
+use tenon_testkit::patience::{PATIENCE, wait_until};
 use tenon_testkit::ports::free_port;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-/// Far longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Side {
     server: Server,

@@ -3,12 +3,10 @@
 use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::info;
-use tenon_testkit::patience::wait_until;
+use tenon_testkit::patience::{PATIENCE, wait_until};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-/// Far longer than anything takes: a test that reaches it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
 const CLIENTS: usize = 4;
 const ROUNDS: usize = 3_000;
 /// Written at a time by each client: several events' worth of the room that workers take of one another.

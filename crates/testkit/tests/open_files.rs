@@ -1,15 +1,12 @@
 //! The limit on open files and `maxclients`: whatever the system allows, clients leave the server what it needs itself.
 
 use std::io::{Read, Write};
-use std::time::Duration;
 use tenon_client::{Resp, Stream, Value};
 use tenon_testkit::info;
-use tenon_testkit::patience::wait_until;
+use tenon_testkit::patience::{PATIENCE, wait_until};
 use tenon_testkit::server::{Server, StartError};
 use tenon_testkit::target::Dialect;
 
-/// Far longer than anything takes: a test that reaches it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// More than any system allows, so that what it does allow shows.
 const TOO_MANY: &str = "4000000000";
 

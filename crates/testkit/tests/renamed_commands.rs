@@ -1,13 +1,11 @@
 //! `rename-command`: by what clients call a command, as redis-server has it, and that a log is read with and without it.
 
 use std::fs;
-use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::{Folder, Server};
 use tenon_testkit::target::Dialect;
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 const RENAMES: &str = "rename-command FLUSHALL \"\"\nrename-command CONFIG secret-config\nrename-command set put\n\
                        rename-command GET \"\"\nrename-command DeL a-name-of-more-than-eight-letters\n\

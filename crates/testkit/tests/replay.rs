@@ -9,6 +9,7 @@ use tenon_engine::command::{Command, Flags, Group, Run};
 use tenon_testkit::in_process::InProcess;
 use tenon_testkit::journal::{Part, parts};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::target::{Demand, Dialect, Link, Received, Setting, Target, Version};
 
 /// Writes that call on other machines.
@@ -564,7 +565,7 @@ fn ask(link: &mut dyn Link, words: &[Vec<u8>]) -> Vec<u8> {
     let mut reply = Vec::new();
     // The only array is one of a single line.
     while !reply.ends_with(b"\r\n") || reply == b"*1\r\n" {
-        assert_ne!(link.receive(&mut reply, Duration::from_secs(60)).expect("it does not break"), Received::Closed);
+        assert_ne!(link.receive(&mut reply, PATIENCE).expect("it does not break"), Received::Closed);
     }
     reply
 }
@@ -591,7 +592,7 @@ fn redis_server_loads_the_log_of_the_commands_that_it_knows() {
         let settings = [("dir", dir), ("appendonly", "yes"), ("enable-debug-command", "yes")];
         let Some(redis) = oracle(Dialect::Redis, &settings) else { return };
         let address = redis.address(Dialect::Redis).expect("it listens");
-        let mut theirs = tenon_client::Stream::connect(address, Some(Duration::from_secs(60))).expect("it listens");
+        let mut theirs = tenon_client::Stream::connect(address, Some(PATIENCE)).expect("it listens");
         // While it still loads it answers some commands.
         let has_loaded = || ask(&mut theirs, &["PING".into()]) == b"+PONG\r\n";
         tenon_testkit::patience::wait_until("the end of loading", has_loaded);

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 use tenon_client::{Resp, Value};
-use tenon_testkit::patience::wait_until;
+use tenon_testkit::patience::{self, wait_until};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(120));
+const PATIENCE: Option<Duration> = Some(patience::PATIENCE);
 
 fn server(fsync: &str) -> Server {
     let settings = [("appendonly", "yes"), ("appendfsync", fsync), ("workers", "2"), ("enable-debug-command", "yes")];

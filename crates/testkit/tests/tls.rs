@@ -47,7 +47,7 @@ fn told(program: &str, args: &[&str], input: &str) -> Option<String> {
 
 fn config_set(server: &Server, name: &str, value: &str) -> Value {
     let address = server.address(Dialect::Redis).expect("RESP is spoken");
-    let mut resp = Resp::connect_to(address, Some(Duration::from_secs(60))).expect("the server listens");
+    let mut resp = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
     resp.call(&[b"CONFIG", b"SET", name.as_bytes(), value.as_bytes()]).expect("a reply")
 }
 
@@ -120,7 +120,7 @@ fn who_comes_while_data_is_loaded_is_told_so() {
         let server = scope.spawn(|| Server::tenon(&settings));
         let writer = Writer(pipe);
         let get = ["--tls", "-h", "localhost", "-p", &port, "--cacert", &ca, "GET", "k"];
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + PATIENCE;
         let told_in_time = || loop {
             let answer = told("redis-cli", &get, "")?;
             if !answer.contains("Could not connect") || Instant::now() > deadline {
@@ -221,7 +221,7 @@ fn sessions_take_memory_when_they_come() {
     let (server, port) = memcached_over_tls();
     let used_memory = || {
         let address = server.address(Dialect::Redis).expect("RESP is spoken");
-        let mut resp = Resp::connect_to(address, Some(Duration::from_secs(60))).expect("the server listens");
+        let mut resp = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
         let Ok(Value::Bulk(info)) = resp.call(&[b"INFO", b"memory"]) else { panic!("no text") };
         let info = String::from_utf8(info.to_vec()).expect("it is text");
         let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("it is told");

@@ -10,8 +10,7 @@ use tenon_server::net::{Address, Bind, Bound, CloseReason, Endpoint, FrontEnd, L
 use tenon_server::open_files::{Needs, raise_for};
 use tenon_server::shutdown::Shutdown;
 
-/// Far longer than anything takes: a test that reaches it hangs.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub use tenon_testkit::patience::PATIENCE;
 
 pub struct Server {
     pub echo: Arc<Echo>,

@@ -4,13 +4,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::time::Duration;
 use tenon_client::{Memcache, Resp, Stream, Value};
+pub(crate) use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-/// How long anything may take before a test calls it a hang. Generous: a loaded machine must not fail a test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// A mebibyte.
 pub(crate) const MIB: usize = 1 << 20;
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenon_client::memcache::Direction;
 use tenon_client::{Address, Memcache, Resp, Value};
+use tenon_testkit::patience;
 
 /// Replies may take long on a busy machine, and a log on a slow disk.
-pub const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
+pub const PATIENCE: Option<Duration> = Some(patience::PATIENCE);
 
 /// What a RESP client writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

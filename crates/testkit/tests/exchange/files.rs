@@ -5,7 +5,7 @@ use crate::side::Side;
 use std::fs;
 use std::time::Duration;
 use tenon_client::Value;
-use tenon_testkit::patience::wait_until;
+use tenon_testkit::patience::{PATIENCE, wait_until};
 use tenon_testkit::server::{Server, StartError};
 
 const DATABASES: [usize; 3] = [0, 3, 9];
@@ -110,7 +110,7 @@ fn a_file_that_is_no_whole_stops_the_start_and_stays_as_it_is() {
             Err(error) => panic!("{name}: {error}"),
             // It answers while it loads.
             Ok(mut server) => {
-                let status = server.wait_for_end(Duration::from_secs(60)).expect("it ends");
+                let status = server.wait_for_end(PATIENCE).expect("it ends");
                 assert!(!status.success(), "{name}");
                 server.log()
             }
@@ -171,7 +171,7 @@ fn tenon_goes_on_with_the_log_of_redis() {
         );
     }
     tenon.client.send(&[b"SHUTDOWN"]).expect("sent");
-    assert!(tenon.server.wait_for_end(Duration::from_secs(60)).expect("it ends").success());
+    assert!(tenon.server.wait_for_end(PATIENCE).expect("it ends").success());
     let mut tenon = Side::tenon(&settings);
     wait_until_loaded(&mut tenon);
     compare(&mut redis, &mut tenon);
@@ -280,7 +280,7 @@ fn loads_what_tenon_writes_as(start: impl Fn(&[(&str, &str)]) -> Option<Side>, k
         (ok(), ok(), Value::Int(1))
     );
     other.client.send(&[b"SHUTDOWN"]).expect("sent");
-    assert!(other.server.wait_for_end(Duration::from_secs(60)).expect("it ends").success());
+    assert!(other.server.wait_for_end(PATIENCE).expect("it ends").success());
     let mut again = Side::tenon(&[("dir", &dir), ("appendonly", "yes")]);
     wait_until_loaded(&mut again);
     assert_eq!(

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
 use tenon_testkit::info::field;
-use tenon_testkit::patience::{wait_for, wait_until};
+use tenon_testkit::patience::{self, wait_for, wait_until};
 use tenon_testkit::target::Dialect;
 
 /// Takes every key from one side to the other and back, and to the first side again under another name.
@@ -217,7 +217,7 @@ impl Slow {
     }
 
     fn next(&self) -> String {
-        self.commands.recv_timeout(Duration::from_secs(60)).expect("a command comes")
+        self.commands.recv_timeout(patience::PATIENCE).expect("a command comes")
     }
 
     fn answer(&self) {
@@ -327,7 +327,7 @@ fn what_is_saved_at_the_end_has_no_key_that_another_server_has_taken() {
     wait_until("the end", || field(&mut one.client, "clients", "paused_reason") == "shutdown_in_progress");
     slow.answer();
     assert_eq!(sender.receive().expect("an answer"), ok());
-    let status = one.server.wait_for_end(Duration::from_secs(60)).expect("it ends");
+    let status = one.server.wait_for_end(patience::PATIENCE).expect("it ends");
     assert!(status.success(), "{}", one.server.log());
     let saved = std::fs::read(one.server.folder().join("dump.rdb")).expect("it was saved");
     let has = |key: &[u8]| saved.windows(key.len()).any(|window| window == key);

@@ -5,10 +5,11 @@ use std::io::Write as _;
 use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience;
 use tenon_testkit::server::{Server, find_peer};
 use tenon_testkit::target::Dialect;
 
-pub const PATIENCE: Option<Duration> = Some(Duration::from_secs(120));
+pub const PATIENCE: Option<Duration> = Some(patience::PATIENCE);
 
 /// A server and a connection to it.
 pub struct Side {

@@ -4,13 +4,10 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
-use tenon_testkit::patience::{wait_for, wait_until};
+use tenon_testkit::patience::{PATIENCE, wait_for, wait_until};
 use tenon_testkit::ports::free_port;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-/// Far longer than anything takes: a test that reaches it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Scripts that run at a time before a worker has no thread left for its other clients.
 const THREADS: usize = 5;

@@ -6,11 +6,12 @@ use std::io;
 use std::time::{Duration, Instant};
 use tenon_client::resp::encode_command;
 use tenon_client::{Memcache, Resp, Value};
+use tenon_testkit::patience;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 /// Far longer than anything takes.
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
+const PATIENCE: Option<Duration> = Some(patience::PATIENCE);
 
 /// A script that calls what its arguments say and gives all replies; it reads and writes by turns where one is SWAP. The first
 /// argument says how long it idles between.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::random::Random;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -45,7 +46,7 @@ impl Disturbance {
     /// Begins it, on a connection of its own.
     pub fn begin(self, server: &Server, seed: u64) -> Disturbed {
         let address = server.address(Dialect::Redis).expect("it is spoken");
-        let mut resp = Resp::connect_to(address, Some(Duration::from_secs(60))).expect("connected");
+        let mut resp = Resp::connect_to(address, Some(PATIENCE)).expect("connected");
         let ends = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&ends);
         let mut random = Random(seed | 1);

@@ -3,14 +3,12 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::time::Duration;
 use tenon_client::Stream;
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::random::Random;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Data of an item: a number, nearly a number, or anything. Of a number from 2^63 on memcached 1.6.18 looks for a minus
 /// sign in whatever lies behind it in memory, and calls it none if there is one. So there are neither.

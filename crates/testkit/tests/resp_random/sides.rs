@@ -4,14 +4,12 @@ use crate::grammar::Request;
 use crate::reply::Reply;
 use crate::scripts;
 use std::io::{BufReader, Read, Write};
-use std::time::Duration;
 use tenon_client::{Stream, resp};
 use tenon_testkit::oracle::oracle;
-use tenon_testkit::patience::wait_until;
+use tenon_testkit::patience::{PATIENCE, wait_until};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Alike for both: no bound on memory, and nothing in the slow log.
 const SETTINGS: [(&str, &str); 5] = [
     ("maxmemory", "0"),
