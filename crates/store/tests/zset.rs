@@ -110,7 +110,7 @@ fn behaves_like_a_map_that_is_sorted() {
     for (seed, members) in [(1, 15), (2, 30), (3, 60), (4, 400)] {
         let mut random = Random(seed);
         let (mut zset, mut model) = (Zset::default(), Model::new());
-        let rounds = if cfg!(miri) { 100 } else { 4_000 };
+        let rounds = if cfg!(miri) { 50 } else { 4_000 };
         for round in 0..rounds {
             let member = random.member(members);
             match random.below(10) {
@@ -153,7 +153,7 @@ fn behaves_like_a_map_that_is_sorted() {
 
 #[test]
 fn ranges_of_members_where_scores_are_equal() {
-    for count in [10, 200] {
+    for count in [10, if cfg!(miri) { 60 } else { 200 }] {
         let mut zset = Zset::default();
         let names: Vec<Vec<u8>> = (0..count).map(|number| format!("{:03}", number * 2).into_bytes()).collect();
         names.iter().for_each(|name| zset.set(name, 0.0, LIMITS));

@@ -287,6 +287,40 @@ pub(super) struct Found<'a> {
     pub(super) distance: f64,
 }
 
+/// Members that are being found, in lots: one list would be copied at once each time that it grows.
+#[derive(Default)]
+struct Gathered<'a> {
+    full: Vec<Vec<Found<'a>>>,
+    last: Vec<Found<'a>>,
+}
+
+impl<'a> Gathered<'a> {
+    /// Members of a lot.
+    const LOT: usize = 4_096;
+
+    fn len(&self) -> usize {
+        self.full.len() * Gathered::LOT + self.last.len()
+    }
+
+    fn push(&mut self, found: Found<'a>) {
+        if self.last.len() == Gathered::LOT {
+            self.full.push(std::mem::replace(&mut self.last, Vec::with_capacity(Gathered::LOT)));
+        }
+        self.last.push(found);
+    }
+
+    /// All in the order in which they were found.
+    fn into_one(self) -> Vec<Found<'a>> {
+        if self.full.is_empty() {
+            return self.last;
+        }
+        let mut all = Vec::with_capacity(self.len());
+        let in_order = self.full.into_iter().chain([self.last]).flatten();
+        all.extend(in_order.inspect(|_| progress::count(1)));
+        all
+    }
+}
+
 impl Query {
     /// Where the members lie that may fit.
     pub(super) fn places(&self, zset: ZsetRef<'_>) -> Vec<Range<usize>> {
@@ -315,21 +349,22 @@ impl Query {
         let (Some(centre), Some(shape)) = (self.centre, &self.shape) else { return Vec::new() };
         let enough = if self.any { self.count.unwrap_or(usize::MAX) } else { usize::MAX };
         let further_steps = self.corners() / CORNERS_A_STEP;
-        let mut found = Vec::new();
+        let mut gathered = Gathered::default();
         for ranks in places {
             for start in ranks.clone().step_by(STEP) {
-                if found.len() >= enough {
+                if gathered.len() >= enough {
                     break;
                 }
                 zset.for_each_in(start..ranks.end.min(start + STEP), Direction::Ascending, |member, score| {
                     progress::count(further_steps);
                     let place = Place::of_score(score);
                     if let Some(distance) = shape.distance_within(centre, place) {
-                        found.push(Found { member, score, place, distance });
+                        gathered.push(Found { member, score, place, distance });
                     }
                 });
             }
         }
+        let mut found = gathered.into_one();
         found.truncate(enough);
         let nearest = |one: &Found<'_>, other: &Found<'_>| {
             progress::count(1);
