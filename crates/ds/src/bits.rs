@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn short_rows_and_long_ones_are_gone_through_to_their_end() {
-        for len in (0..300).chain([511, 512, 513, 4_000]) {
+        for len in (0..300).step_by(if cfg!(miri) { 13 } else { 1 }).chain([511, 512, 513, 4_000]) {
             for byte in [0, 0xff, 0x55] {
                 let mut row = vec![byte; len];
                 assert_eq!(first_unlike(&row, byte), None);
