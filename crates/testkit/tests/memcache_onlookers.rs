@@ -1,7 +1,7 @@
-//! What MONITOR, SLOWLOG and HOTKEYS show of memcached's clients, in either of their protocols.
+//! What MONITOR, SLOWLOG, HOTKEYS and watchers show of memcached's clients, in either of their protocols.
 #![allow(missing_docs)]
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::patience::PATIENCE;
@@ -141,4 +141,30 @@ fn busy_keys_are_found_in_both_protocols() {
     for key in [&b"text"[..], b"binary", b"n"] {
         assert!(shown.contains(&format!("{:?}", Value::Bulk(key.to_vec()))), "{key:?} is not in {shown}");
     }
+}
+
+#[test]
+fn watchers_are_told_of_what_binary_requests_store_and_do_not() {
+    let server = start();
+    let mut watcher = server.connect(Dialect::Memcache, PATIENCE).expect("connected");
+    watcher.write_all(b"watch mutations\r\n").expect("sent");
+    let mut said = [0; 4];
+    watcher.read_exact(&mut said).expect("an answer");
+    let extras = [0u32.to_be_bytes(), 0u32.to_be_bytes()].concat();
+    let counting = [&3u64.to_be_bytes()[..], &15u64.to_be_bytes(), &60u32.to_be_bytes()].concat();
+    ask(&server, &request(0x02, &extras, b"item", b"x"), 24);
+    ask(&server, &request(0x02, &extras, b"item", b"x"), 24);
+    ask(&server, &request(0x03, &extras, b"none", b"x"), 24);
+    ask(&server, &request(0x05, &counting, b"n", b""), 24 + 8);
+    let lines: Vec<String> = BufReader::new(watcher).lines().take(4).map(|line| line.expect("a line")).collect();
+    // memcached 1.6.45 says the same.
+    for (line, [key, status, how]) in lines.iter().zip([
+        ["item", "stored", "add"],
+        ["item", "not_stored", "add"],
+        ["none", "not_stored", "replace"],
+        ["n", "stored", "add"],
+    ]) {
+        assert!(line.contains(&format!("type=item_store key={key} status={status} cmd={how} ttl=")), "{line}");
+    }
+    assert!(lines[3].ends_with("size=2"), "{}", lines[3]);
 }

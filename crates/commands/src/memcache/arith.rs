@@ -113,8 +113,8 @@ fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
     }
     if text.len() >= len {
         match i64::try_from(number) {
-            Ok(int) => cx.rewrite_int(slot, int),
-            Err(_) => cx.rewrite(slot, NewValue::Bytes(text)),
+            Ok(int) => keep_marks(cx, slot, |cx| cx.rewrite_int(slot, int)),
+            Err(_) => keep_marks(cx, slot, |cx| cx.rewrite(slot, NewValue::Bytes(text))),
         }
         return;
     }
@@ -126,8 +126,15 @@ fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
     if !cx.change_inline(slot, fill) {
         let mut padded = vec![0; len];
         fill(&mut padded);
-        cx.rewrite(slot, NewValue::Bytes(&padded));
+        keep_marks(cx, slot, |cx| cx.rewrite(slot, NewValue::Bytes(&padded)));
     }
+}
+
+/// Rewrites a value, and what is noted of its item stays: an item that is counted is still the same one.
+fn keep_marks(cx: &mut KeyCx<'_>, slot: Slot, rewrite: impl FnOnce(&mut KeyCx<'_>)) {
+    let marks = cx.entry(slot).marks();
+    rewrite(cx);
+    cx.set_marks(slot, marks);
 }
 
 /// Digits of a number.

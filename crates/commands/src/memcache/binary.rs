@@ -158,7 +158,12 @@ pub fn store(
 ) -> Result<(), Refused> {
     let (size, expiry) = (item.data.len(), Expiry::of(item.exptime.into(), cx.now_ms()));
     let stored = put_or_add(cx, head, verb, item);
-    let (answer, how) = (stored.map_or_else(Refused::as_answer, |_| Answer::Stored), storing(head, verb));
+    let how = storing(head, verb);
+    let answer = match stored.map_or_else(Refused::as_answer, |_| Answer::Stored) {
+        // The text protocol has one word for both.
+        Answer::Exists | Answer::NotFound if matches!(how, Storing::Add | Storing::Replace) => Answer::NotStored,
+        answer => answer,
+    };
     counting::sent(cx, stored.ok().and_then(|stored| stored.slot), size);
     watch::stored(cx, how, answer, expiry, size);
     cx.worker().stats.all.mc_stored.add(u64::from(stored.is_ok()));
@@ -269,8 +274,10 @@ pub fn arithmetic(
         }
         (None, Some((number, exptime))) => {
             let mut digits = itoa::Buffer::new();
-            let data = Data::Bytes(digits.format(number).as_bytes());
+            let text = digits.format(number).as_bytes();
+            let (data, expiry) = (Data::Bytes(text), Expiry::of(exptime.into(), cx.now_ms()));
             cx.worker().stats.all.mc_stored.add(1);
+            watch::made(cx, expiry, text.len());
             (number, put(cx, None, BinaryItem { flags: 0, exptime, data }).cas)
         }
         (None, None) => {

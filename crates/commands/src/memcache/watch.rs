@@ -112,6 +112,12 @@ fn tell_fetched(cx: &mut KeyCx<'_>, slot: Option<Slot>) {
     });
 }
 
+/// Tells that a counter is made, which memcached looks for once more then.
+pub(super) fn made(cx: &mut KeyCx<'_>, expiry: Expiry, size: usize) {
+    fetched(cx, None);
+    stored(cx, Storing::Add, Answer::Stored, expiry, size);
+}
+
 /// Tells what became of an item that was to be stored.
 #[inline]
 pub(super) fn stored(cx: &mut KeyCx<'_>, how: Storing, answer: Answer, expiry: Expiry, size: usize) {

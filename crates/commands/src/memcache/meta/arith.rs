@@ -61,8 +61,9 @@ pub fn count(
             is_made = true;
             cx.worker().stats.all.mc_stored.add(1);
             let mut digits = itoa::Buffer::new();
-            let data = Data::Bytes(digits.format(flags.initial).as_bytes());
-            put_with(cx, None, data, Expiry::Never, 0, None)
+            let text = digits.format(flags.initial).as_bytes();
+            watch::made(cx, Expiry::Never, text.len());
+            put_with(cx, None, Data::Bytes(text), Expiry::Never, 0, None)
         }
         None => {
             arith::count_miss(cx, verb);

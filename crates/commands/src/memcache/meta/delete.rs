@@ -7,7 +7,7 @@ use super::super::expiry::Expiry;
 use super::super::store::{Data, put_with};
 use super::super::touch::set_expiry;
 use super::super::verb::TextCommand;
-use super::super::watch;
+use super::super::watch::{self, Storing};
 use super::asked::{Code, write_plain};
 use tenon_engine::context::KeyCx;
 use tenon_engine::store::Slot;
@@ -61,10 +61,14 @@ fn take_away(cx: &mut KeyCx<'_>, slot: Slot, flags: &MetaFlags) {
         // The empty item is still the one whose token a client has seen, unless it says otherwise.
         let cas = flags.cas.or(cx.entry(slot).cas());
         let expiry = Expiry::of(flags.exptime.unwrap_or(0), cx.now_ms());
+        watch::stored(cx, Storing::Set, Answer::Stored, expiry, 0);
         match put_with(cx, Some(slot), Data::Bytes(b""), expiry, flags.client_flags, cas) {
             Some(emptied) => slot = emptied,
             None => return,
         }
+    }
+    if !flags.stale {
+        watch::deleted(cx, slot, "md");
     }
     if flags.stale {
         let token = flags.cas.unwrap_or_else(|| cx.engine().next_cas());
@@ -75,7 +79,6 @@ fn take_away(cx: &mut KeyCx<'_>, slot: Slot, flags: &MetaFlags) {
             set_expiry(cx, slot, Expiry::of(exptime, cx.now_ms()));
         }
     } else if !flags.remove_value {
-        watch::deleted(cx, slot, "md");
         remove(cx);
     }
 }

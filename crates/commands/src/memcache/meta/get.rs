@@ -41,7 +41,6 @@ pub fn get(
 ) -> Result<(), Answer> {
     let found = cx.find_unnoted();
     watch::fetched(cx, found);
-    counting::read(cx, found, flags.exptime.is_some());
     let made = match (found, flags.vivify) {
         (None, Some(_)) if has_room => {
             cx.worker().stats.all.mc_stored.add(1);
@@ -49,7 +48,10 @@ pub fn get(
         }
         _ => None,
     };
-    let Some(slot) = found.or(made) else {
+    // A miss has no expiry to set.
+    let there = found.or(made);
+    counting::read(cx, there, flags.exptime.is_some() && there.is_some());
+    let Some(slot) = there else {
         if !flags.quiet {
             write_plain(out.tail(), words, Code::Miss);
         }
