@@ -51,6 +51,15 @@ impl Use {
             Use::Now | Use::IdleSeconds(_) | Use::Frequency(_) => clock.created(),
         }
     }
+
+    /// How the log says it.
+    fn words(self) -> Option<(&'static str, i64)> {
+        match self {
+            Use::Now => None,
+            Use::IdleSeconds(seconds) => Some(("IDLETIME", seconds)),
+            Use::Frequency(frequency) => Some(("FREQ", frequency.into())),
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -138,14 +147,15 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     // As it came, with members that may be past their deadlines: what becomes of those is told when they go.
     let slot = cx.find_as_it_is().expect("it was just stored");
     cx.notify_displaced(displaced, ValueType::of(cx.entry(slot).value()));
-    Ok(match (cx.string(slot), deadline_ms) {
-        (Ok(_), _) => cx.log_string(slot),
-        (Err(_), None) => cx.log(&["RESTORE".into(), key.into(), "0".into(), args.get(3).into(), "REPLACE".into()]),
-        (Err(_), Some(ms)) => {
-            let payload = args.get(3).into();
-            cx.log(&["RESTORE".into(), key.into(), ms.into(), payload, "REPLACE".into(), "ABSTTL".into()])
-        }
-    })
+    let use_words = options.used.words();
+    if cx.string(slot).is_ok() && use_words.is_none() {
+        return Ok(cx.log_string(slot));
+    }
+    let words = ["RESTORE".into(), key.into(), deadline_ms.unwrap_or(0).into(), args.get(3).into(), "REPLACE".into()];
+    let absolute = deadline_ms.map(|_| "ABSTTL".into());
+    let used = use_words.map(|(word, number)| [word.into(), number.into()]);
+    let rest: Vec<_> = absolute.into_iter().chain(used.into_iter().flatten()).collect();
+    Ok(cx.log_of(&words, rest.into_iter()))
 }
 
 fn refusal(error: LoadError) -> CmdError {
