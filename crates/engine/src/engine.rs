@@ -564,6 +564,8 @@ impl Engine {
         self.rates.reset();
         self.acl.log.reset_counts();
         self.tls_counts.reset();
+        self.saving.reset_tries();
+        self.forget_rewrites();
         self.idle_kicks.store(0, Ordering::Relaxed);
         self.refused_connections.store(0, Ordering::Relaxed);
     }

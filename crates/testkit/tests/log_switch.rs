@@ -535,3 +535,22 @@ fn a_log_that_cannot_begin_is_an_error_in_the_transaction() {
     let (_again, mut resp, _folder) = kill_and_restart(server);
     assert_eq!(text(call(&mut resp, "GET last")), "1");
 }
+
+#[test]
+fn rewrites_are_counted_from_one_log_to_the_next() {
+    let server = Server::tenon(&[("appendonly", "yes"), ("save", "")]).expect("tenon starts");
+    let mut client = client(&server);
+    let count = |client: &mut Resp, expected: &str| {
+        wait_until("the end of the rewrite", || info(client, "aof_rewrite_in_progress") == "0");
+        assert_eq!(info(client, "aof_rewrites"), expected);
+    };
+    count(&mut client, "0");
+    assert_eq!(text(call(&mut client, "BGREWRITEAOF")), "Background append only file rewriting started");
+    count(&mut client, "1");
+    ok(&mut client, "CONFIG SET appendonly no");
+    count(&mut client, "1");
+    ok(&mut client, "CONFIG SET appendonly yes");
+    count(&mut client, "2");
+    ok(&mut client, "CONFIG RESETSTAT");
+    count(&mut client, "0");
+}

@@ -154,6 +154,8 @@ fn a_save_in_the_background_and_what_is_said_of_it() {
         info(&mut client, "rdb_saves") == "2" && info(&mut client, "rdb_bgsave_in_progress") == "0"
     });
     assert_eq!(info(&mut client, "rdb_changes_since_last_save"), "0");
+    ok(&mut client, "CONFIG RESETSTAT");
+    assert_eq!(info(&mut client, "rdb_saves"), "0");
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub(super) const STOPPED: &str = "it was stopped";
 pub(super) struct Rewrites {
     /// When the one that is under way began.
     pub(super) since: Option<Instant>,
+    /// How many have begun since the start or since statistics were reset.
+    pub(super) begun: u64,
     /// How long the last one took, and whether it succeeded.
     pub(super) last: Option<(Duration, bool)>,
     /// When the last one ended.
@@ -154,6 +156,7 @@ impl Engine {
         match std::thread::Builder::new().name("aof-rewrite".to_owned()).spawn(run) {
             Ok(thread) => {
                 rewrites.since = Some(Instant::now());
+                rewrites.begun += 1;
                 rewrites.task = task;
                 rewrites.thread = Some(thread);
                 RewriteStart::Started

@@ -44,6 +44,8 @@ pub struct AofFigures {
     pub enabled: bool,
     /// Whether a rewrite is under way, and since how many seconds.
     pub rewriting_for_s: Option<u64>,
+    /// How many have begun since the start or since statistics were reset.
+    pub begun: u64,
     /// Whether one is to begin as soon as it can.
     pub scheduled: bool,
     /// How long the last one took.
@@ -236,6 +238,11 @@ impl Engine {
         closed
     }
 
+    /// No rewrite has begun, as far as INFO says.
+    pub(crate) fn forget_rewrites(&self) {
+        self.aof.rewrites.lock().begun = 0;
+    }
+
     /// Figures for INFO.
     pub fn aof_figures(&self) -> AofFigures {
         let files = self.append_only().map(|append_only| append_only.statistics());
@@ -243,6 +250,7 @@ impl Engine {
         AofFigures {
             enabled: files.is_some(),
             rewriting_for_s: rewrites.since.map(|since| since.elapsed().as_secs()),
+            begun: rewrites.begun,
             scheduled: self.aof.wanted.load(Ordering::Relaxed),
             last_rewrite_s: rewrites.last.map(|(took, _)| took.as_secs()),
             last_rewrite_ok: rewrites.last.is_none_or(|(_, ok)| ok),

@@ -92,7 +92,7 @@ pub struct Facts {
     pub is_well: bool,
     /// How long that took.
     pub took: Option<Duration>,
-    /// How many were begun.
+    /// How many were begun since the start or since statistics were reset.
     pub tries: u64,
     /// How far the present one has come, whoever waits for it.
     pub progress: Option<Progress>,
@@ -136,6 +136,11 @@ impl Saving {
             progress: running.map(|it| it.snapshot.progress()),
             last: state.last,
         }
+    }
+
+    /// None was begun, as far as INFO says.
+    pub(crate) fn reset_tries(&self) {
+        self.state.lock().tries = 0;
     }
 
     /// When the data was last on disk, in seconds since the UNIX epoch.

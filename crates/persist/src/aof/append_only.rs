@@ -21,7 +21,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenon_journal::files::{Files, Hold};
@@ -41,7 +41,6 @@ pub struct AppendOnly {
     manifest: Mutex<Manifest>,
     /// Held for a moment only: INFO asks for them.
     figures: Mutex<Figures>,
-    rewrites: AtomicU64,
     /// The number of the first increment that is this log's to withdraw: what was loaded with it, or it has begun itself.
     own_from: i64,
     /// Whether the files are somebody else's by now. Changes with the manifest's lock.
@@ -126,8 +125,6 @@ pub struct Statistics {
     pub current_size: u64,
     /// `aof_base_size`.
     pub base_size: u64,
-    /// `aof_rewrites`.
-    pub rewrites: u64,
     /// `aof_rewrites_consecutive_failures`.
     pub failures: u64,
     /// `aof_last_bgrewrite_status`.
@@ -235,7 +232,6 @@ impl Directory {
             names: self.names,
             hold: Mutex::new(self.hold),
             log,
-            rewrites: AtomicU64::new(0),
             own_from: i64::MAX,
             is_retired: AtomicBool::new(false),
         }
@@ -264,8 +260,7 @@ impl Directory {
             is_first: true,
         };
         let figures = Figures { rewriting: true, ..Figures::default() };
-        let append_only = AppendOnly { rewrites: AtomicU64::new(1), ..self.with_log(log, figures) };
-        Ok((append_only, rewrite))
+        Ok((self.with_log(log, figures), rewrite))
     }
 }
 
@@ -302,7 +297,6 @@ impl AppendOnly {
         if std::mem::replace(&mut self.figures().rewriting, true) {
             return Err(RewriteError::UnderWay);
         }
-        self.rewrites.fetch_add(1, Ordering::Relaxed);
         let begun = self.prepare(&mut self.manifest());
         if begun.is_err() {
             self.figures().note_failure();
@@ -513,7 +507,6 @@ impl AppendOnly {
         Statistics {
             current_size: figures.closed_size + log.file_len,
             base_size: figures.base_size,
-            rewrites: self.rewrites.load(Ordering::Relaxed),
             failures: figures.failures,
             last_rewrite_ok: figures.last_rewrite_ok,
             rewriting: figures.rewriting,

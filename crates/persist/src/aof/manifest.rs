@@ -113,7 +113,7 @@ impl Manifest {
             let line = trim(line);
             manifest.add(line).map_err(|fault| {
                 let line = String::from_utf8_lossy(line).into_owned();
-                ManifestError { fault, line: (!line.is_empty()).then_some((index + 1, line)) }
+                ManifestError { fault, line: Some((index + 1, line)) }
             })?;
         }
         Ok(manifest)
@@ -332,6 +332,8 @@ mod tests {
         let text = "\n*** FATAL AOF MANIFEST FILE ERROR ***\n\nReading the manifest file, at line 2\n\n\
                     >>> 'file a/b seq 1 type i'\n\nFile can't be a path, just a filename";
         assert_eq!(error.to_string(), text);
+        let error = Manifest::parse(b"# fine\n\nfile a seq 1 type i\n").expect_err("an empty line");
+        assert_eq!(error.line, Some((2, String::new())));
     }
 
     #[test]

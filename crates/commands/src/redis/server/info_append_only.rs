@@ -24,7 +24,7 @@ pub fn append_only(engine: &Engine, text: &mut String) {
     lines(
         text,
         &[
-            ("aof_rewrites", files.map_or(0, |files| files.rewrites)),
+            ("aof_rewrites", figures.begun),
             ("aof_rewrites_consecutive_failures", files.map_or(0, |files| files.failures)),
             // What waits is handed over, not copied: see rdb_last_cow_size.
             ("aof_last_cow_size", 0),
