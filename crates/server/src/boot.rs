@@ -3,6 +3,7 @@
 use crate::allocator;
 use crate::banner::{Facts, banner};
 use crate::check;
+use crate::leftovers;
 use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net::{self, FrontEnd};
 use crate::open_files::{OpenFiles, TooFew, raise_for};
@@ -246,6 +247,7 @@ fn serve_logged(
         let exit_code = if engine.config.is_memcached() { MEMCACHED_SYSTEM_REFUSES } else { 1 };
         Failure { text: error.to_string(), exit_code }
     })?;
+    leftovers::remove(Path::new(&*engine.config.dir()));
     let found = Found::look(&engine)?;
     // Before the first client can ask for data that is not there yet.
     let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));

@@ -5,6 +5,7 @@ pub mod allocator;
 pub mod banner;
 pub mod boot;
 mod check;
+mod leftovers;
 pub mod logging;
 pub mod net;
 pub mod open_files;
