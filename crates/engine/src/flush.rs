@@ -105,14 +105,6 @@ impl ServerCx<'_> {
         }
     }
 
-    /// Takes all keys out; at save points that is on disk then, unless this is part of a transaction or a script.
-    pub fn empty_all(&mut self, freeing: Freeing) {
-        self.empty(Emptied::All, freeing);
-        if self.held.is_none() {
-            self.engine.save_emptied(self.worker);
-        }
-    }
-
     /// Exchanges the keys of two databases, at one moment for all clients.
     pub fn swap(&mut self, a: usize, b: usize) {
         if a == b {

@@ -263,35 +263,6 @@ impl Engine {
         }
     }
 
-    /// At save points a client that has emptied everything is answered when that is on disk, as in Redis: with a crash nothing
-    /// comes back. Where the log's snapshot is under way, the save comes behind it. No shard is held.
-    pub(crate) fn save_emptied(&self, worker: &mut Worker) {
-        if self.config.save().is_empty() {
-            return;
-        }
-        loop {
-            // The worker's other clients are served by another thread, if there is one.
-            meanwhile::lend();
-            match self.begin_save(worker, Kind::Foreground) {
-                Ok(save) => {
-                    if self.write_save(save).is_err() {
-                        // In the background it fails again or not, and what follows from that follows.
-                        self.saving.schedule();
-                    }
-                    return;
-                }
-                Err(Refusal::OtherSnapshot) => return self.saving.schedule(),
-                // Another client waits for it, or it was called off and has not ended, or a tick was quicker.
-                Err(Refusal::Saving) => {
-                    if self.scripts.running.busy().is_some() {
-                        meanwhile::serve(self, worker);
-                    }
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-            }
-        }
-    }
-
     /// Refuses writes, or no longer: as long as the last save in the background has failed, where the settings want that.
     pub(crate) fn follow_saving(&self) {
         let has_failed = self.saving.has_failed();

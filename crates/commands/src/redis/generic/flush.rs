@@ -54,7 +54,7 @@ fn flushdb(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
 
 fn flushall(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let freeing = freeing(args)?;
-    cx.empty_all(freeing);
+    cx.empty(Emptied::All, freeing);
     reply.simple("OK");
     Ok(())
 }
