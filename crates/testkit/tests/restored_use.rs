@@ -45,8 +45,10 @@ fn the_log_has_what_a_restored_key_was_used() {
         assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
         server.wait_for_end(PATIENCE).expect("it ends");
         let folder = server.folder().to_str().expect("it is text").to_owned();
-        let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes"), ("maxmemory-policy", policy)]);
-        let again = again.expect("tenon starts");
+        // A frequency that no minute makes lower.
+        let settings =
+            [("dir", &*folder), ("appendonly", "yes"), ("maxmemory-policy", policy), ("lfu-decay-time", "0")];
+        let again = Server::tenon(&settings).expect("tenon starts");
         let mut second = client(&again);
         for from in ["text", "list"] {
             for to in ["plain", "due"] {

@@ -7,7 +7,7 @@ use super::watch;
 use tenon_engine::context::KeyCx;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
-use tenon_engine::store::entry::{NewValue, ValueRef};
+use tenon_engine::store::entry::{Marks, NewValue, ValueRef};
 use tenon_engine::store::types::Object;
 use tenon_engine::string;
 use tenon_engine::wire::memcache::ArithmeticVerb;
@@ -107,16 +107,19 @@ pub(super) fn may_be_number(cx: &KeyCx<'_>, slot: Slot) -> bool {
 fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
     let mut digits = itoa::Buffer::new();
     let text = digits.format(number).as_bytes();
+    // An item that is counted is still the same one, whatever form its number has.
+    let mut marks = cx.entry(slot).marks();
     if text.len() > len {
         // What does not fit into the item's place takes a new one to memcached.
         cx.worker().stats.all.mc_stored.add(1);
+        marks = Marks::NONE;
     }
     if text.len() >= len {
         match i64::try_from(number) {
-            Ok(int) => keep_marks(cx, slot, |cx| cx.rewrite_int(slot, int)),
-            Err(_) => keep_marks(cx, slot, |cx| cx.rewrite(slot, NewValue::Bytes(text))),
+            Ok(int) => cx.rewrite_int(slot, int),
+            Err(_) => cx.rewrite(slot, NewValue::Bytes(text)),
         }
-        return;
+        return cx.set_marks(slot, marks);
     }
     let fill = |place: &mut [u8]| {
         let (head, blanks) = place.split_at_mut(text.len());
@@ -126,15 +129,9 @@ fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
     if !cx.change_inline(slot, fill) {
         let mut padded = vec![0; len];
         fill(&mut padded);
-        keep_marks(cx, slot, |cx| cx.rewrite(slot, NewValue::Bytes(&padded)));
+        cx.rewrite(slot, NewValue::Bytes(&padded));
+        cx.set_marks(slot, marks);
     }
-}
-
-/// Rewrites a value, and what is noted of its item stays: an item that is counted is still the same one.
-fn keep_marks(cx: &mut KeyCx<'_>, slot: Slot, rewrite: impl FnOnce(&mut KeyCx<'_>)) {
-    let marks = cx.entry(slot).marks();
-    rewrite(cx);
-    cx.set_marks(slot, marks);
 }
 
 /// Digits of a number.

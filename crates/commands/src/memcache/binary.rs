@@ -277,8 +277,9 @@ pub fn arithmetic(
             let text = digits.format(number).as_bytes();
             let (data, expiry) = (Data::Bytes(text), Expiry::of(exptime.into(), cx.now_ms()));
             cx.worker().stats.all.mc_stored.add(1);
+            let cas = put(cx, None, BinaryItem { flags: 0, exptime, data }).cas;
             watch::made(cx, expiry, text.len());
-            (number, put(cx, None, BinaryItem { flags: 0, exptime, data }).cas)
+            (number, cas)
         }
         (None, None) => {
             arith::count_miss(cx, verb);

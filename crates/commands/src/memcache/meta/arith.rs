@@ -62,8 +62,9 @@ pub fn count(
             cx.worker().stats.all.mc_stored.add(1);
             let mut digits = itoa::Buffer::new();
             let text = digits.format(flags.initial).as_bytes();
+            let made = put_with(cx, None, Data::Bytes(text), Expiry::Never, 0, None);
             watch::made(cx, Expiry::Never, text.len());
-            put_with(cx, None, Data::Bytes(text), Expiry::Never, 0, None)
+            made
         }
         None => {
             arith::count_miss(cx, verb);

@@ -61,8 +61,11 @@ fn take_away(cx: &mut KeyCx<'_>, slot: Slot, flags: &MetaFlags) {
         // The empty item is still the one whose token a client has seen, unless it says otherwise.
         let cas = flags.cas.or(cx.entry(slot).cas());
         let expiry = Expiry::of(flags.exptime.unwrap_or(0), cx.now_ms());
+        // memcached looks for it once more to store it.
+        watch::fetched(cx, Some(slot));
+        let emptied = put_with(cx, Some(slot), Data::Bytes(b""), expiry, flags.client_flags, cas);
         watch::stored(cx, Storing::Set, Answer::Stored, expiry, 0);
-        match put_with(cx, Some(slot), Data::Bytes(b""), expiry, flags.client_flags, cas) {
+        match emptied {
             Some(emptied) => slot = emptied,
             None => return,
         }
