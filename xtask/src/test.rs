@@ -32,12 +32,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     // End-to-end tests start the binary as a newcomer would.
     let profile = if options.quick { "dev" } else { "release" };
     let directory = if options.quick { "debug" } else { "release" };
-    let mut server = process::cargo(workspace);
-    server.args(["build", "--package", "tenon-server", "--profile", profile]);
-    let mut tests = process::cargo(workspace);
-    tests.args(["test", "--workspace", "--no-run"]);
-    // The release build is one thread for most of its time: the other core builds the tests meanwhile.
-    process::run_two_at_a_time(vec![server, tests])?;
+    process::run(process::cargo(workspace).args(["build", "--package", "tenon-server", "--profile", profile]))?;
 
     let mut command = process::cargo(workspace);
     command.args(["test", "--workspace", "--no-fail-fast"]).args(&options.filter);
