@@ -70,9 +70,6 @@ fn take_away(cx: &mut KeyCx<'_>, slot: Slot, flags: &MetaFlags) {
             None => return,
         }
     }
-    if !flags.stale {
-        watch::deleted(cx, slot, "md");
-    }
     if flags.stale {
         let token = flags.cas.unwrap_or_else(|| cx.engine().next_cas());
         cx.set_cas(slot, token);
@@ -81,7 +78,10 @@ fn take_away(cx: &mut KeyCx<'_>, slot: Slot, flags: &MetaFlags) {
         if let Some(exptime) = flags.exptime {
             set_expiry(cx, slot, Expiry::of(exptime, cx.now_ms()));
         }
-    } else if !flags.remove_value {
-        remove(cx);
+    } else {
+        watch::deleted(cx, slot, "md");
+        if !flags.remove_value {
+            remove(cx);
+        }
     }
 }

@@ -147,13 +147,12 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     // As it came, with members that may be past their deadlines: what becomes of those is told when they go.
     let slot = cx.find_as_it_is().expect("it was just stored");
     cx.notify_displaced(displaced, ValueType::of(cx.entry(slot).value()));
-    let use_words = options.used.words();
-    if cx.string(slot).is_ok() && use_words.is_none() {
+    if options.used == Use::Now && cx.string(slot).is_ok() {
         return Ok(cx.log_string(slot));
     }
     let words = ["RESTORE".into(), key.into(), deadline_ms.unwrap_or(0).into(), args.get(3).into(), "REPLACE".into()];
     let absolute = deadline_ms.map(|_| "ABSTTL".into());
-    let used = use_words.map(|(word, number)| [word.into(), number.into()]);
+    let used = options.used.words().map(|(word, number)| [word.into(), number.into()]);
     let rest: Vec<_> = absolute.into_iter().chain(used.into_iter().flatten()).collect();
     Ok(cx.log_of(&words, rest.into_iter()))
 }
