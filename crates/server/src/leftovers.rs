@@ -6,21 +6,14 @@ use rustix::process::{Pid, test_kill_process};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+use tenon_engine::saving::saver_of;
 
 /// A file that was written to since is left alone: a process in another container cannot be seen from here.
 const AT_REST: Duration = Duration::from_secs(60);
 
-/// The process that writes a file of this name: what a save is called until it is whole, here as in Redis.
-fn writer(name: &str) -> Option<Pid> {
-    let digits = name.strip_prefix("temp-")?.strip_suffix(".rdb")?;
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    Pid::from_raw(digits.parse().ok()?)
-}
-
-fn is_gone(pid: Pid) -> bool {
-    test_kill_process(pid) == Err(Errno::SRCH)
+fn is_gone(process: u32) -> bool {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
 /// Removes from a directory what saves have left that did not end. What cannot be removed costs room, no more.
@@ -34,7 +27,7 @@ fn remove_from(directory: &Path, now: SystemTime) -> io::Result<()> {
     for found in std::fs::read_dir(directory)? {
         let found = found?;
         let name = found.file_name();
-        if !name.to_str().and_then(writer).is_some_and(is_gone) {
+        if !name.to_str().and_then(saver_of).is_some_and(is_gone) {
             continue;
         }
         let Ok(metadata) = found.metadata() else { continue };

@@ -2,6 +2,8 @@
 
 use super::answer::Answer;
 use super::counting;
+use super::expiry::Expiry;
+use super::store::{Data, put_with};
 use super::verb::TextCommand;
 use super::watch;
 use tenon_engine::context::KeyCx;
@@ -70,6 +72,33 @@ pub(super) fn count_on(
     Some(number)
 }
 
+/// There is no memory for a new counter.
+#[derive(Debug)]
+pub(super) struct NoRoom;
+
+/// Makes a counter; gives where it is, if it has not expired already.
+///
+/// # Errors
+/// Without room for it.
+pub(super) fn make(
+    cx: &mut KeyCx<'_>,
+    number: u64,
+    expiry: Expiry,
+    cas: Option<u64>,
+    has_room: bool,
+) -> Result<Option<Slot>, NoRoom> {
+    let mut digits = itoa::Buffer::new();
+    let text = digits.format(number).as_bytes();
+    if !has_room {
+        counting::refused_for_memory(cx, text.len());
+        return Err(NoRoom);
+    }
+    cx.worker().stats.all.mc_stored.add(1);
+    let made = put_with(cx, None, Data::Bytes(text), expiry, 0, cas);
+    watch::made(cx, expiry, text.len());
+    Ok(made)
+}
+
 fn count_hit(cx: &mut KeyCx<'_>, slot: Slot, verb: ArithmeticVerb) {
     match verb {
         ArithmeticVerb::Incr => counting::item(cx, slot, |all| &all.mc_incr_hits, |class| &class.incr_hits),
@@ -135,7 +164,7 @@ fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
 }
 
 /// Digits of a number.
-pub(super) fn decimal_len(number: u64) -> usize {
+fn decimal_len(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 

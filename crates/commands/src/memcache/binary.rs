@@ -49,9 +49,10 @@ impl Refused {
     const WRONG_TYPE: Refused =
         Refused { status: Status::Invalid, text: "The key holds a value of another type than string" };
 
-    /// What the text protocol would say.
-    fn as_answer(self) -> Answer {
+    /// What the text protocol would say to a write of this kind: of those that ask for no token it has one word.
+    fn as_answer(self, how: Storing) -> Answer {
         match self.status {
+            Status::NotFound | Status::Exists if matches!(how, Storing::Add | Storing::Replace) => Answer::NotStored,
             Status::NotFound => Answer::NotFound,
             Status::Exists => Answer::Exists,
             Status::TooLarge => Answer::TooLarge,
@@ -159,11 +160,7 @@ pub fn store(
     let (size, expiry) = (item.data.len(), Expiry::of(item.exptime.into(), cx.now_ms()));
     let stored = put_or_add(cx, head, verb, item);
     let how = storing(head, verb);
-    let answer = match stored.map_or_else(Refused::as_answer, |_| Answer::Stored) {
-        // The text protocol has one word for both.
-        Answer::Exists | Answer::NotFound if matches!(how, Storing::Add | Storing::Replace) => Answer::NotStored,
-        answer => answer,
-    };
+    let answer = stored.map_or_else(|refused| refused.as_answer(how), |_| Answer::Stored);
     counting::sent(cx, stored.ok().and_then(|stored| stored.slot), size);
     watch::stored(cx, how, answer, expiry, size);
     cx.worker().stats.all.mc_stored.add(u64::from(stored.is_ok()));
@@ -268,17 +265,9 @@ pub fn arithmetic(
             let number = arith::count_on(cx, slot, verb, number?, delta, has_room);
             (number.ok_or(Refused::NO_MEMORY_COUNTING)?, cx.cas_token(slot))
         }
-        (None, Some((number, _))) if !has_room => {
-            counting::refused_for_memory(cx, arith::decimal_len(number));
-            return Err(Refused::NO_MEMORY_MAKING);
-        }
         (None, Some((number, exptime))) => {
-            let mut digits = itoa::Buffer::new();
-            let text = digits.format(number).as_bytes();
-            let (data, expiry) = (Data::Bytes(text), Expiry::of(exptime.into(), cx.now_ms()));
-            cx.worker().stats.all.mc_stored.add(1);
-            let cas = put(cx, None, BinaryItem { flags: 0, exptime, data }).cas;
-            watch::made(cx, expiry, text.len());
+            let (cas, expiry) = (cx.engine().next_cas(), Expiry::of(exptime.into(), cx.now_ms()));
+            arith::make(cx, number, expiry, Some(cas), has_room).map_err(|_| Refused::NO_MEMORY_MAKING)?;
             (number, cas)
         }
         (None, None) => {

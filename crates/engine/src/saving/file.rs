@@ -7,6 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenon_journal::files::{File, Files};
 
+/// What a save by a process is called until it is whole, here as in Redis.
+pub(super) fn temporary_name(process: u32) -> String {
+    format!("temp-{process}.rdb")
+}
+
+/// The process whose save is called so until it is whole.
+pub fn saver_of(name: &str) -> Option<u32> {
+    let process = name.strip_prefix("temp-")?.strip_suffix(".rdb")?.parse().ok()?;
+    (name == temporary_name(process)).then_some(process)
+}
+
 /// A file under a name of its own.
 pub(super) struct Temporary {
     files: Arc<dyn Files>,
@@ -96,5 +107,21 @@ mod tests {
         file.write_all(b"new").unwrap();
         file.publish("data").unwrap();
         assert_eq!((names(), content()), (vec!["data".into()], b"new".to_vec()));
+    }
+
+    #[test]
+    fn whose_save_it_is_stands_in_its_name() {
+        assert_eq!(saver_of(&temporary_name(4711)), Some(4711));
+        for other in [
+            "temp-.rdb",
+            "temp-+1.rdb",
+            "temp-01.rdb",
+            "temp-1x.rdb",
+            "temp-1.rdb.gz",
+            "dump.rdb",
+            "temp-99999999999.rdb",
+        ] {
+            assert_eq!(saver_of(other), None, "{other}");
+        }
     }
 }

@@ -7,6 +7,7 @@ mod state;
 mod synced;
 
 pub use end::{Ending, OnFailure};
+pub use file::saver_of;
 pub use run::Refusal;
 pub use state::{CalledOff, Facts, Saving};
 pub(crate) use synced::{Synced, Syncing};

@@ -3,7 +3,7 @@
 //! The moment of a save is taken by the worker that begins it. A thread of its own writes the file, so that clients go on;
 //! who waits in the foreground is a client, which gets its reply then, never a worker.
 
-use super::file::Temporary;
+use super::file::{Temporary, temporary_name};
 use super::state::{Kind, Outcome};
 use super::synced::Syncing;
 use crate::context::SessionCx;
@@ -93,21 +93,32 @@ impl Engine {
         FileOptions { form: Form::Rdb, compression, has_checksum: self.config.rdbchecksum() }
     }
 
-    pub(super) fn begin_save(&self, worker: &mut Worker, kind: Kind) -> Result<BegunSave, Refusal> {
+    /// What keeps a save from beginning, but for a snapshot.
+    fn save_refusal(&self) -> Option<Refusal> {
         if self.saving.is_running() {
-            return Err(Refusal::Saving);
+            return Some(Refusal::Saving);
         }
-        if !self.is_log_whole() {
-            return Err(Refusal::OtherSnapshot);
+        (!self.is_log_whole()).then_some(Refusal::OtherSnapshot)
+    }
+
+    pub(super) fn begin_save(&self, worker: &mut Worker, kind: Kind) -> Result<BegunSave, Refusal> {
+        if let Some(refusal) = self.save_refusal() {
+            return Err(refusal);
         }
         let options = SnapshotOptions { file: self.snapshot_file(), is_log_base: false };
-        let mut is_log_whole = true;
-        let begun = self.begin_snapshot(worker, options, |_| is_log_whole = self.is_log_whole());
+        let (mut refusal, mut was_scheduled) = (None, false);
+        let begun = self.begin_snapshot(worker, options, |_| {
+            refusal = self.save_refusal();
+            was_scheduled = self.saving.take_scheduled();
+        });
         let begun = begun.ok_or(if self.saving.is_running() { Refusal::Saving } else { Refusal::OtherSnapshot })?;
-        if !is_log_whole {
-            // It has begun since.
+        if let Some(refusal) = refusal {
+            // Another has begun since: its snapshot may be over while its file is not in place.
             begun.give_up(self);
-            return Err(Refusal::OtherSnapshot);
+            if was_scheduled {
+                self.saving.schedule();
+            }
+            return Err(refusal);
         }
         let moment_ms = begun.moment.as_millis() as u64;
         let threshold_ms = self.config.latency_monitor_threshold();
@@ -147,7 +158,7 @@ impl Engine {
     fn write_save_file(&self, save: BegunSave) -> io::Result<u64> {
         let BegunSave { begun, directory, name } = save;
         let syncing = Syncing::incremental_if(self.config.rdb_save_incremental_fsync());
-        let temporary = format!("temp-{}.rdb", std::process::id());
+        let temporary = temporary_name(std::process::id());
         let file = match Temporary::create(self.files(), &directory, &temporary, syncing) {
             Ok(file) => file,
             Err(error) => {

@@ -158,6 +158,12 @@ impl Saving {
         self.state.lock().is_scheduled = true;
     }
 
+    /// Tells whether one was to begin as soon as it can, and no longer is: at a save's moment, whose data it has. One that is
+    /// scheduled behind that moment is another one.
+    pub(super) fn take_scheduled(&self) -> bool {
+        std::mem::take(&mut self.state.lock().is_scheduled)
+    }
+
     /// Whether one is to begin now, for a save point or because it was asked for.
     pub(super) fn is_due(&self, points: impl FnOnce() -> Vec<SavePoint>, changes: u64, now_s: u64) -> bool {
         let state = self.state.lock();
@@ -186,7 +192,6 @@ impl Saving {
     pub(super) fn began(&self, snapshot: &Arc<Snapshot>, kind: Kind, changes: u64, now_s: u64) {
         let mut state = self.state.lock();
         state.tries += 1;
-        state.is_scheduled = false;
         if kind == Kind::Background {
             state.tried_s = now_s;
         }
@@ -266,6 +271,9 @@ mod tests {
         assert_eq!(saving.call_off_background(), Some(CalledOff::Scheduled));
         assert_eq!(saving.call_off_background(), None);
         assert!(!saving.is_due(Vec::new, 0, 1_000));
+        saving.schedule();
+        assert!(saving.take_scheduled() && !saving.take_scheduled());
+        assert!(!saving.is_due(Vec::new, 0, 1_000), "one has its moment");
     }
 
     #[test]

@@ -522,11 +522,13 @@ fn refuse(
     out: &mut OutBuf,
 ) {
     worker.stats.all.errors.add(1);
-    if refusal.error == RequestError::TooLarge {
-        worker.stats.all.mc_too_large.add(1);
-    }
-    if refusal.error == RequestError::OutOfMemory {
-        worker.stats.all.mc_no_memory.add(1);
+    let counters = &worker.stats.all;
+    match refusal.error {
+        RequestError::TooLarge => counters.mc_too_large.add(1),
+        RequestError::OutOfMemory => counters.mc_no_memory.add(1),
+        // memcached has made the item before it sees that its data ends elsewhere.
+        RequestError::BadDataChunk => counters.mc_set.add(1),
+        _ => {}
     }
     if let Some((verb, key)) = refusal.write {
         let is_too_large = refusal.error == RequestError::TooLarge;

@@ -2,9 +2,7 @@
 
 use super::super::answer::Answer;
 use super::super::arith;
-use super::super::counting;
 use super::super::expiry::Expiry;
-use super::super::store::{Data, put_with};
 use super::super::touch::set_expiry;
 use super::super::verb::TextCommand;
 use super::super::watch;
@@ -53,18 +51,10 @@ pub fn count(
             arith::count_on(cx, slot, verb, number?, flags.delta.unwrap_or(1), has_room).ok_or(Answer::OutOfMemory)?;
             Some(slot)
         }
-        None if flags.vivify.is_some() && !has_room => {
-            counting::refused_for_memory(cx, arith::decimal_len(flags.initial));
-            return Err(Answer::OutOfMemoryCounting);
-        }
         None if flags.vivify.is_some() => {
             is_made = true;
-            cx.worker().stats.all.mc_stored.add(1);
-            let mut digits = itoa::Buffer::new();
-            let text = digits.format(flags.initial).as_bytes();
-            let made = put_with(cx, None, Data::Bytes(text), Expiry::Never, 0, None);
-            watch::made(cx, Expiry::Never, text.len());
-            made
+            let made = arith::make(cx, flags.initial, Expiry::Never, None, has_room);
+            made.map_err(|_| Answer::OutOfMemoryCounting)?
         }
         None => {
             arith::count_miss(cx, verb);

@@ -65,8 +65,13 @@ impl Consumer {
 impl Drop for Consumer {
     fn drop(&mut self) {
         progress::count(1);
-        std::mem::take(&mut self.pending).into_iter().for_each(|_| progress::count(1));
+        drop_counted(std::mem::take(&mut self.pending));
     }
+}
+
+/// Drops one after another, which whoever follows long work hears of.
+fn drop_counted<T>(things: impl IntoIterator<Item = T>) {
+    things.into_iter().for_each(|_| progress::count(1));
 }
 
 /// A consumer group.
@@ -88,8 +93,8 @@ pub struct Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        std::mem::take(&mut self.pending).into_iter().for_each(|_| progress::count(1));
-        self.by_time.take().into_iter().flatten().for_each(|_| progress::count(1));
+        drop_counted(std::mem::take(&mut self.pending));
+        drop_counted(self.by_time.take().unwrap_or_default());
     }
 }
 
