@@ -442,18 +442,19 @@ impl Keyspace {
                     let entry = self.remove(slot);
                     left = left.saturating_sub(1);
                     expired(Expired::Key(entry));
+                } else if left == 0 {
+                    // Before `ahead` is asked: what was handed over is marked below.
+                    self.come_again(slot);
+                    done = false;
+                    break;
                 } else if self.table.get(slot).is_read()
                     || self.is_lacking(slot) && ahead(self.table.get(slot)) == Ahead::Left
                 {
                     self.come_again(slot);
                     break;
-                } else if left > 0 {
+                } else {
                     self.mark_written(slot);
                     left -= self.expire_members(slot, now_ms, left, &mut expired).min(left);
-                } else {
-                    self.come_again(slot);
-                    done = false;
-                    break;
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tenon_ds::packed::Item;
 use tenon_store::entry::{Entry, Meta, NewValue, ValueRef};
 use tenon_store::hash::KeyHasher;
-use tenon_store::keyspace::{Expired, Keyspace, TICK_MS};
+use tenon_store::keyspace::{Ahead, Expired, Keyspace, TICK_MS};
 use tenon_store::types::{
     Collection, Hash, HashLimits, MEMBER_DEADLINE_MAX_MS, MemberForm, Object, Set, SetLimits, WithDeadlines, Zset,
     ZsetLimits,
@@ -477,4 +477,36 @@ fn a_keyspace_removes_members_that_are_due() {
             }
         }
     }
+}
+
+#[test]
+fn a_snapshot_is_handed_each_key_once_before_its_members_go() {
+    let mut keyspace = Keyspace::default();
+    let names = ["one", "two", "three"];
+    for name in names {
+        let mut hash = Hash::default();
+        hash.set(b"stays", b"v", HASH_LIMITS);
+        for number in 0..40 {
+            hash.set(&member(number), b"v", HASH_LIMITS);
+            hash.set_deadline(&member(number), START_MS + 1);
+        }
+        let value = NewValue::Object(Box::new(Object::Hash(hash)));
+        keyspace.insert(Keys::hasher().hash(name.as_bytes()), name.as_bytes(), value, &Meta::default(), START_MS);
+    }
+    keyspace.begin_snapshot();
+    let mut handed_over = Vec::new();
+    // A budget for one key and a half.
+    while !keyspace.expire_due(
+        START_MS + 1_000,
+        60,
+        |entry| {
+            handed_over.push(entry.key().to_vec());
+            Ahead::HandedOver
+        },
+        |_| {},
+    ) {}
+    handed_over.sort();
+    let mut names = names.map(|name| name.as_bytes().to_vec());
+    names.sort();
+    assert_eq!(handed_over, names);
 }
