@@ -43,6 +43,7 @@ impl Engine {
                 SettingId::tls_cert_file => {
                     self.certificates_read_s.store(self.started.elapsed().as_secs(), Ordering::Relaxed);
                 }
+                SettingId::maxmemory => self.warn_of_less_than_used(),
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
                 SettingId::dir => self.say_where_log_stays(),
                 SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
@@ -53,6 +54,19 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Tells the operator of a limit that what is there exceeds, in Redis's words.
+    fn warn_of_less_than_used(&self) {
+        let used = tenon_ds::memory::used().saturating_sub(self.uncounted_memory());
+        let limit = self.config.maxmemory();
+        if limit != 0 && limit < used as u64 {
+            tracing::warn!(
+                "WARNING: the new maxmemory value set via CONFIG SET ({limit}) is smaller than the current memory usage \
+                 ({used}). This will result in key eviction and/or the inability to accept new write commands depending on \
+                 the maxmemory-policy."
+            );
+        }
     }
 
     /// Makes a setting hold that may not be made to.

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What a socket takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// TCP connections, with TLS or without.
+    /// TCP connections.
     Tcp,
+    /// TCP connections that begin with TLS.
+    Tls,
     /// Connections of a UNIX socket.
     Unix,
     /// Datagrams.

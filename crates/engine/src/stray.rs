@@ -4,16 +4,18 @@
 //! data and then touches a key that it did not declare cannot start anew, and the key's shard may be an earlier one. So
 //! one script at a time, the stray, may wait for any shard, and the others make way:
 //!
+//! - A script of which it is not known that it keeps to its declared keys (scripting/reaching.rs) becomes the stray before
+//!   its first write, or waits until it can: so it meets no other. What it has read it reads anew when the stray wants a
+//!   shard that it holds.
 //! - Who waits for a shard and has changed nothing yet (a command on several keys, EXEC before it runs, a script before
 //!   its first write) lets go of what it holds when it learns that a stray waits for some of it, and takes it again when that
 //!   has ended, which keeps it until then. (Taken again at once it was mostly had before the stray had woken: on a busy machine both
 //!   went on so for minutes.)
 //! - Who holds all its shards runs to its end without waiting.
-//! - A second script that strays waits for the first one's end. If the first waits for what the second holds, neither
-//!   could go on: then the second lets go and takes all shards, in order. Only then, when two scripts stray into each
-//!   other's keys at the same time, can anybody see what a script has changed before its end, and only the first
-//!   script can, or who is quick enough to take a shard in between. It happens to a script once: from then on it begins
-//!   with all shards.
+//! - A script that had kept to its keys in every call before, and strays behind its first write, waits for the stray's end.
+//!   If that one waits for what it holds, neither could go on: then it lets go and takes all shards, in order. Only then can
+//!   anybody see what a script has changed before its end: the stray, or who is quick enough to take a shard in between. It
+//!   happens to a script once.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,10 +73,9 @@ impl Stray {
     /// Says which shard the stray waits for.
     pub(crate) fn wants(&self, shard: Option<usize>) {
         self.wanted.store(shard.unwrap_or(NONE), Ordering::Release);
-        if shard.is_none() {
-            let _state = self.state.lock();
-            self.changed.notify_all();
-        }
+        // Who waits may hold that shard.
+        let _state = self.state.lock();
+        self.changed.notify_all();
     }
 
     /// The shard that the stray waits for.
@@ -82,7 +83,7 @@ impl Stray {
         Some(self.wanted.load(Ordering::Acquire)).filter(|shard| *shard != NONE)
     }
 
-    /// Waits until the stray has what it waits for or is none any more, for so long at most.
+    /// Waits until the stray wants something else, or nothing, or is none any more, for so long at most.
     pub(crate) fn wait(&self, at_most: Duration) {
         let mut state = self.state.lock();
         if self.current().is_some() {

@@ -21,8 +21,10 @@ pub struct Facts<'a> {
     pub memory_limit_source: &'a str,
     /// The eviction policy's name.
     pub policy: &'a str,
-    /// The configuration file, where one was read.
-    pub config_file: Option<&'a str>,
+    /// What keeps data over a restart, such as `log, appendfsync everysec`; empty for nothing.
+    pub kept_by: &'a str,
+    /// What was read beside the command line.
+    pub config_sources: &'a [String],
 }
 
 /// The banner: a few lines, each ended by a newline.
@@ -39,7 +41,10 @@ pub fn banner(facts: &Facts<'_>) -> String {
     line("workers", &facts.workers.to_string());
     let limit = facts.memory_limit_bytes.map_or("no limit".to_owned(), human_bytes);
     line("memory", &format!("{limit} ({}), then {}", facts.memory_limit_source, facts.policy));
-    line("config", facts.config_file.unwrap_or("none: the defaults and the command line"));
+    let in_memory = "in memory alone, gone at the end: appendonly, save and save-on-exit are off";
+    line("data", if facts.kept_by.is_empty() { in_memory } else { facts.kept_by });
+    let sources = facts.config_sources.join(", ");
+    line("config", if sources.is_empty() { "none: the defaults and the command line" } else { &sources });
     if let Some(how) = how_to_try(facts.bound) {
         line("try it", &how);
     }
@@ -138,7 +143,8 @@ mod tests {
             memory_limit_bytes: Some(13_314_398_617),
             memory_limit_source: "80 % of the machine's memory",
             policy: "noeviction",
-            config_file: None,
+            kept_by: "",
+            config_sources: &[],
         }
     }
 
@@ -155,6 +161,7 @@ Tenon 0.1.0, process 42
   memcached  127.0.0.1:11211
   workers    2
   memory     12.3 GiB (80 % of the machine's memory), then noeviction
+  data       in memory alone, gone at the end: appendonly, save and save-on-exit are off
   config     none: the defaults and the command line
   try it     redis-cli set greeting hello; printf 'get greeting\\r\\nquit\\r\\n' | nc 127.0.0.1 11211
 ";
@@ -165,10 +172,11 @@ Tenon 0.1.0, process 42
     fn what_is_off_is_not_offered() {
         let path = Address::Unix(Arc::from(Path::new("/run/t.sock")));
         let unix = [Bound { front_end: FrontEnd::Resp, takes: Takes::Connections, address: path, fd: 0 }];
-        let text = banner(&Facts { memory_limit_bytes: None, config_file: Some("/etc/t.conf"), ..facts(&unix) });
+        let config_sources = &["/etc/t.conf".to_owned(), "the standard input".to_owned()];
+        let text = banner(&Facts { memory_limit_bytes: None, kept_by: "log", config_sources, ..facts(&unix) });
         assert!(text.contains("\n  memcached  off\n"), "{text}");
         assert!(text.contains("memory     no limit ("), "{text}");
-        assert!(text.contains("config     /etc/t.conf\n"), "{text}");
+        assert!(text.contains("data       log\n  config     /etc/t.conf, the standard input\n"), "{text}");
         assert!(text.ends_with("try it     redis-cli -s /run/t.sock set greeting hello\n"), "{text}");
         let everywhere = [bound(FrontEnd::Memcached, "0.0.0.0:7001")];
         let text = banner(&facts(&everywhere));

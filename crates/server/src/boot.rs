@@ -176,6 +176,13 @@ fn serve_logged(
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
+    let limit = config.maxmemory();
+    if (1..1 << 20).contains(&limit) {
+        tracing::warn!(
+            "WARNING: You specified a maxmemory value that is less than 1MB (current value is {limit} bytes). Are you sure this \
+             is what you really want?"
+        );
+    }
     if let Some(too_few) = lowered {
         tracing::warn!("for maxclients {too_few}: maxclients is now {}", too_few.max_clients);
     }
@@ -230,8 +237,15 @@ fn serve_logged(
     if options.datagrams.is_some() && engine.config.memcached_auth() {
         return Err("memcached-udp-port: UDP has no way to say who one is, as memcached-auth wants".to_owned().into());
     }
-    if options.listens.is_empty() && options.datagrams.is_none() {
-        let nothing = if engine.config.bind().is_empty() {
+    // Before anything is done to files: where another server has the address they may be that server's.
+    let sockets = net::Sockets::open(&options).map_err(|error| {
+        let exit_code = if engine.config.is_memcached() { MEMCACHED_SYSTEM_REFUSES } else { 1 };
+        Failure { text: error.to_string(), exit_code }
+    })?;
+    if sockets.is_empty() {
+        let nothing = if !options.listens.is_empty() {
+            "nothing to listen on: this machine has none of the addresses that bind names"
+        } else if engine.config.bind().is_empty() {
             "nothing to listen on: bind names no address and no UNIX socket is set"
         } else {
             "nothing to listen on: both ports are 0 and no UNIX socket is set"
@@ -242,11 +256,6 @@ fn serve_logged(
         }
         tracing::warn!("{nothing}");
     }
-    // Before anything is done to files: where another server has the address they may be that server's.
-    let sockets = net::Sockets::open(&options).map_err(|error| {
-        let exit_code = if engine.config.is_memcached() { MEMCACHED_SYSTEM_REFUSES } else { 1 };
-        Failure { text: error.to_string(), exit_code }
-    })?;
     leftovers::remove(Path::new(&*engine.config.dir()));
     let found = Found::look(&engine)?;
     // Before the first client can ask for data that is not there yet.
@@ -257,7 +266,8 @@ fn serve_logged(
     outside.listens_through(running.listening().clone());
     let _pid_file = write_pid_file(&engine.config.pidfile());
     write_port_file(&engine.config.memcached_port_file(), running.bound());
-    let text = banner(&facts(&engine, running.bound()));
+    let kept_by = kept_by(&engine.config);
+    let text = banner(&facts(&engine, running.bound(), &kept_by));
     if engine.config.logfile().is_empty() && engine.config.log_format() == LogFormat::Plain {
         say(&text);
     } else {
@@ -377,7 +387,16 @@ fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-fn facts<'a>(engine: &'a Engine, bound: &'a [net::Bound]) -> Facts<'a> {
+/// What keeps the data over a restart; empty for nothing.
+fn kept_by(config: &Config) -> String {
+    let shown = |name: &str| config.get(&[name.as_bytes()]).pop().map(|(_, value)| value).unwrap_or_default();
+    let log = config.appendonly().then(|| format!("log, appendfsync {}", shown("appendfsync")));
+    let snapshots = (!config.save().is_empty()).then(|| format!("snapshots, save {}", shown("save")));
+    let at_end = config.save_on_exit().then(|| "a snapshot at the end (save-on-exit)".to_owned());
+    log.into_iter().chain(snapshots).chain(at_end).collect::<Vec<_>>().join("; ")
+}
+
+fn facts<'a>(engine: &'a Engine, bound: &'a [net::Bound], kept_by: &'a str) -> Facts<'a> {
     let config = &engine.config;
     let limit = config.maxmemory();
     let of_machine = config.machine().percent_of_memory(80);
@@ -389,6 +408,7 @@ fn facts<'a>(engine: &'a Engine, bound: &'a [net::Bound]) -> Facts<'a> {
         memory_limit_bytes: (limit > 0).then_some(limit),
         memory_limit_source: if of_machine == Some(limit) { "80 % of what the process may use" } else { "maxmemory" },
         policy: config.maxmemory_policy().name(),
-        config_file: config.file().and_then(|path| path.to_str()),
+        kept_by,
+        config_sources: config.sources(),
     }
 }

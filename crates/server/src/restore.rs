@@ -84,6 +84,14 @@ impl Found {
         let may_go_on = || if shutdown.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         match self {
             Found::Snapshot { snapshot, begins_log } => {
+                let config = &engine.config;
+                if !begins_log && !config.save_on_exit() && config.save().is_empty() {
+                    tracing::warn!(
+                        "'{}' is loaded and will not be written: save is empty, appendonly and save-on-exit are off, so what \
+                         is written from now on is gone at the end",
+                        snapshot.path.display()
+                    );
+                }
                 if snapshot.load(engine, loading, &mut worker, Past::Drop, &may_go_on)? {
                     return if begins_log { engine.begin_aof().map(|()| true) } else { Ok(true) };
                 }
@@ -183,6 +191,8 @@ fn load_log(
 ) -> Result<bool, String> {
     let started = Instant::now();
     match engine.load_log(loading, worker, directory, Hands::Workers, progress) {
+        // There is none yet.
+        Ok(LogReport { bytes: 0, .. }) => Ok(true),
         Ok(LogReport { bytes, keys, commands }) => {
             let elapsed = started.elapsed().as_secs_f64();
             tracing::info!(

@@ -79,7 +79,8 @@ fn listening_socket(bound: &Bound, now_ms: u64) -> ListeningSocket {
     let (transport, address) = match (bound.takes, &bound.address) {
         (Takes::Datagrams, address) => (Transport::Udp, address.to_string()),
         (_, Address::Unix(path)) => (Transport::Unix, path.display().to_string()),
-        (_, address) => (Transport::Tcp, address.to_string()),
+        (Takes::Tls, address) => (Transport::Tls, address.to_string()),
+        (Takes::Connections, address) => (Transport::Tcp, address.to_string()),
     };
     ListeningSocket::new(bound.fd, dialect_of(bound.front_end), transport, address, now_ms)
 }

@@ -144,8 +144,9 @@ pub enum LogFormat {
 }
 
 impl Choice for LogFormat {
-    const NAMES: &'static [&'static str] = &["plain", "json"];
-    const ALL: &'static [Self] = &[Self::Plain, Self::Json];
+    // What Valkey's files call it, whose `logfmt` is not there.
+    const NAMES: &'static [&'static str] = &["plain", "json", "legacy"];
+    const ALL: &'static [Self] = &[Self::Plain, Self::Json, Self::Plain];
 }
 
 /// From where something dangerous may be asked for.

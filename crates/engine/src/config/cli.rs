@@ -78,6 +78,7 @@ pub fn parse(
         let read = stdin.read_to_end(&mut text);
         read.map_err(|error| fail(LoadProblem::Read { path: Path::new("stdin").to_owned(), error }))?;
         loader.text(&text, "stdin")?;
+        loader.has_read("the standard input".to_owned());
     }
     while let [flag, after @ ..] = rest {
         let Some(flag) = flag.strip_prefix("--").filter(|name| !name.is_empty()) else {
@@ -110,6 +111,7 @@ fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadE
     let words = match args {
         [path, after @ ..] if !path.starts_with('-') => {
             let mut file = memcached_words(path)?;
+            loader.has_read(path.clone());
             names_log = file.names_log;
             file.words.extend_from_slice(after);
             file.words

@@ -65,6 +65,8 @@ pub struct Config {
     machine: Machine,
     /// The file that CONFIG REWRITE writes.
     pub(super) file: Option<PathBuf>,
+    /// What was read, in order, as people call it.
+    pub(super) sources: Vec<String>,
     pub(super) is_memcached: bool,
     pub(super) warnings: Vec<Warning>,
     pub(super) users: Vec<UserLine>,
@@ -106,6 +108,7 @@ impl Config {
             initial,
             machine,
             file: None,
+            sources: Vec::new(),
             is_memcached: false,
             warnings: Vec::new(),
             users: Vec::new(),
@@ -122,6 +125,11 @@ impl Config {
     /// The file the configuration was read from, in full, if it was read from one.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// The files that the configuration was read from beside the command line, in order, as people call them.
+    pub fn sources(&self) -> &[String] {
+        &self.sources
     }
 
     /// Whether it comes from memcached's command line.

@@ -250,8 +250,14 @@ impl Loader {
         self.warnings.retain(|warning| warning.name != name);
     }
 
+    /// Notes that something was read.
+    pub(super) fn has_read(&mut self, source: String) {
+        self.config.sources.push(source);
+    }
+
     /// Remembers the file that CONFIG REWRITE is to write.
     pub(super) fn set_file(&mut self, path: std::path::PathBuf) {
+        self.has_read(path.display().to_string());
         self.config.file = Some(path);
     }
 

@@ -111,7 +111,7 @@ pub(super) static OPTIONS: &[Flag] = &[
     alone('F', "disable-flush-all", Is("memcached-flush-all", "no")),
     alone('X', "disable-dumping", Is("memcached-dump", "no")),
     alone('W', "disable-watch", Is("memcached-watch", "no")),
-    with('e', "memory-file", Refused("a restart keeps nothing yet")),
+    with('e', "memory-file", Refused("no restart from memory; `tenon` keeps data by appendonly, save or save-on-exit")),
     with('N', "napi-ids", NoEffect("The kernel spreads connections.")),
     with('o', "extended", Extended),
 ];
@@ -164,8 +164,8 @@ pub(super) fn help() -> String {
         "\
 Usage: tenon memcached [FILE] [OPTION]...
 
-Starts as memcached does: its options, its defaults (64 MB, all addresses, port 11211, the least
-recently used items go), and no RESP port. FILE has options, one a line, as Debian's
+Starts as memcached does: its options, its defaults (64 MB, all addresses, port 11211, what is of
+least use goes; but a thread for each core), and no RESP port. FILE has options, one a line, as Debian's
 /etc/memcached.conf. Options with a setting of Tenon:
 
 ",

@@ -14,13 +14,14 @@
 //!   anew, with what it held and wanted locked in order; the second time with everything. It has changed nothing, but who watches sees it begin twice: what it has read until then is read, counted
 //!   and shown by MONITOR once more. What it has to say to the log waits for that reason, until it has done something, has
 //!   taken long, or ends;
-//! - after that it becomes the stray and waits: see stray.rs.
+//! - with that it becomes the stray, if it may reach for keys that it did not declare, and waits: see stray.rs.
 //!
 //! A command on the whole keyspace needs everything. A script that has called one is given everything from its start
 //! the next time. Within EXEC everything is held.
 
 use super::known::Known;
 use super::libraries::Function;
+use super::reaching::{Reached, Reaching};
 use super::running::{Kind, LongScript};
 use crate::args::Args;
 use crate::batch::{Target, Wrong};
@@ -37,7 +38,7 @@ use crate::table::Resolved;
 use crate::worker::Worker;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_script::{Host, LogLevel, NoSuchCommand, Propagation, Stop, Words};
 use tenon_store::hash::KeyHash;
@@ -72,10 +73,10 @@ impl Subject<'_> {
         }
     }
 
-    pub(crate) fn needs_everything(&self) -> &AtomicBool {
+    pub(crate) fn reaching(&self) -> &Reaching {
         match self {
-            Subject::Script(known) => &known.needs_everything,
-            Subject::Function(function) => &function.needs_everything,
+            Subject::Script(known) => &known.reaching,
+            Subject::Function(function) => &function.reaching,
         }
     }
 }
@@ -230,7 +231,7 @@ impl<'e> ScriptHost<'_, 'e> {
             }
             Run::Session(_) | Run::Alone(..) => Ok(()),
             Run::Server(_) => {
-                self.subject.needs_everything().store(true, Ordering::Relaxed);
+                self.subject.reaching().note(Reached::Everything);
                 self.take_everything()
             }
             _ => {
@@ -267,6 +268,7 @@ impl<'e> ScriptHost<'_, 'e> {
         if held.holds(index) {
             return Ok(());
         }
+        self.subject.reaching().note(Reached::Undeclared);
         if let Some(state) = engine.shards.try_lock(index) {
             self.add(index, state);
             return Ok(());
@@ -320,8 +322,7 @@ impl<'e> ScriptHost<'_, 'e> {
             }
             let Reach::Own(held) = &mut self.reach else { return Ok(()) };
             if stray.wanted().is_some_and(|wanted| held.holds(wanted)) {
-                // Neither could go on. That happens to a script once: from the next call on it begins with everything.
-                self.subject.needs_everything().store(true, Ordering::Relaxed);
+                // Neither could go on. That happens to a script once: from the next call on it is the stray from the first.
                 tracing::warn!(
                     script = self.subject.name(),
                     "two scripts wait for each other's undeclared keys; one lets others see its changes so far"
@@ -353,6 +354,44 @@ impl<'e> ScriptHost<'_, 'e> {
         };
         stray.wants(None);
         taken
+    }
+
+    /// Notes that others may see something of what comes: a script that may reach for keys it did not declare is the stray
+    /// from here on. So all its changes are seen at once: it has to wait for nobody who waits for it.
+    fn begin_to_act(&mut self) -> Result<(), Stop> {
+        if let Reach::Own(held) = &self.reach
+            && held.len() < self.engine.shards.count()
+            && self.subject.reaching().furthest() != Reached::Declared
+        {
+            self.become_stray()?;
+        }
+        self.acted = true;
+        self.say();
+        Ok(())
+    }
+
+    /// Becomes the stray before anything is done. Where the one that there is wants what this script holds it starts anew,
+    /// and behind a busy one it waits as others do.
+    fn become_stray(&mut self) -> Result<(), Stop> {
+        let (engine, mut has_waited) = (self.engine, false);
+        let stray = &engine.shards.stray;
+        loop {
+            let Reach::Own(held) = &self.reach else { return Ok(()) };
+            if !has_waited || !engine.advance_old_clock(self.worker, monotonic_ns()) {
+                if stray.try_begin() {
+                    self.is_stray = true;
+                    return Ok(());
+                }
+                if stray.wanted().is_none_or(|wanted| !held.holds(wanted)) && engine.scripts.running.busy().is_none() {
+                    has_waited = true;
+                    stray.wait(SLICE);
+                    self.interrupt()?;
+                    continue;
+                }
+            }
+            self.wanted = held.indexes();
+            return Err(Stop::Restart);
+        }
     }
 
     /// Notes that what comes may write.
@@ -433,12 +472,11 @@ impl Host for ScriptHost<'_, '_> {
         }
         self.reach_for(resolved, hash, &args)?;
         let flags = resolved.command.flags;
+        if !self.acted && flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
+            self.begin_to_act()?;
+        }
         if flags.any(Flags::WRITE) {
             self.begin_write()?;
-        }
-        if !self.acted && flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
-            self.acted = true;
-            self.say();
         }
         if engine.monitors.are_watching() {
             engine.tell_monitors(Origin::Script, self.session.database, resolved.command, &args, &[]);

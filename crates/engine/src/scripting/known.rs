@@ -1,5 +1,6 @@
 //! The scripts of EVAL that the server knows, by their SHA1. Knows no Lua.
 
+use super::reaching::Reaching;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,8 +25,8 @@ pub struct Known {
     pub flags: ScriptFlags,
     /// Where its body begins.
     pub body: usize,
-    /// Whether it has called a command on the whole keyspace: next time it begins with all shards.
-    pub needs_everything: AtomicBool,
+    /// How far it has reached.
+    pub reaching: Reaching,
     /// What [`KnownScripts::clock`] was when it was used last.
     used: AtomicU64,
     /// Whether SCRIPT FLUSH or younger scripts have made the server forget it.
@@ -40,7 +41,7 @@ impl Known {
             source: source.into(),
             flags,
             body,
-            needs_everything: AtomicBool::new(false),
+            reaching: Reaching::new(),
             used: AtomicU64::new(0),
             forgotten: AtomicBool::new(false),
         }

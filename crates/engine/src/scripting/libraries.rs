@@ -1,11 +1,12 @@
 //! The function libraries that the server knows. Knows no Lua.
 
+use super::reaching::Reaching;
 use crate::errors::CmdError;
 use parking_lot::{Mutex, MutexGuard};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tenon_script::FunctionInfo;
 
@@ -14,8 +15,8 @@ use tenon_script::FunctionInfo;
 pub struct Function {
     /// What it says about itself.
     pub info: FunctionInfo,
-    /// Whether it has called a command on the whole keyspace: next time it begins with all shards.
-    pub needs_everything: AtomicBool,
+    /// How far it has reached.
+    pub reaching: Reaching,
 }
 
 /// A library.
@@ -32,10 +33,8 @@ pub struct Library {
 impl Library {
     /// A library with these functions.
     pub fn new(name: Vec<u8>, code: &[u8], functions: impl IntoIterator<Item = FunctionInfo>) -> Library {
-        let mut functions: Vec<_> = functions
-            .into_iter()
-            .map(|info| Arc::new(Function { info, needs_everything: AtomicBool::new(false) }))
-            .collect();
+        let mut functions: Vec<_> =
+            functions.into_iter().map(|info| Arc::new(Function { info, reaching: Reaching::new() })).collect();
         functions.sort_by(|a, b| a.info.name.cmp(&b.info.name));
         Library { name, code: code.into(), functions }
     }

@@ -6,6 +6,7 @@ mod known;
 mod libraries;
 mod load;
 mod payload;
+mod reaching;
 mod run;
 mod running;
 mod scripts;

@@ -3,6 +3,7 @@
 use super::host::{Reach, Rights, ScriptHost, Subject};
 use super::interpreters::{Compiled, Interpreters};
 use super::known::{Known, Origin, Sha};
+use super::reaching::Reached;
 use super::scripts::sha_of;
 use crate::args::Args;
 use crate::clock::monotonic_ns;
@@ -17,7 +18,6 @@ use crate::table::Resolved;
 use crate::worker::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tenon_script::{Failure, Outcome, Propagation, Script, ScriptFlags, Stop, shebang};
 use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
@@ -312,8 +312,8 @@ impl Engine {
             Runnable::Function(_) => interpreters.functions(memory_max),
         };
         let everything = || (0..self.shards.count()).collect();
-        let mut indexes: Vec<usize> =
-            if subject.needs_everything().load(Ordering::Relaxed) { everything() } else { self.shards.indexes(keys) };
+        let needs_everything = subject.reaching().furthest() == Reached::Everything;
+        let mut indexes = if needs_everything { everything() } else { self.shards.indexes(keys) };
         let (database, started_ns) = (cx.session.database, monotonic_ns());
         for attempt in 0.. {
             let reach = match &mut cx.held {
@@ -364,6 +364,9 @@ impl Engine {
             self.tell_served(cx.worker);
             if cx.session.database != database {
                 cx.session.select(database);
+            }
+            if !matches!(outcome, Outcome::Stopped(..)) {
+                subject.reaching().note(Reached::Declared);
             }
             match outcome {
                 Outcome::Done(errors) => {

@@ -165,6 +165,11 @@ impl Sockets {
         Ok(Sockets { listeners, datagrams })
     }
 
+    /// Whether none was asked for, or none of those that were is there.
+    pub fn is_empty(&self) -> bool {
+        self.listeners.is_empty() && self.datagrams.is_empty()
+    }
+
     /// Starts the workers and serves `service` until `shutdown` is requested. The options are those it was opened with.
     ///
     /// # Errors

@@ -304,6 +304,42 @@ fn scripts_on_each_others_undeclared_keys_end() {
 }
 
 #[test]
+fn scripts_with_their_keys_in_their_text_are_atomic_all_the_same() {
+    const ACCOUNTS: usize = 10;
+    let server = tenon(&[("workers", "2")]);
+    let names: Vec<String> = (0..ACCOUNTS).map(|number| format!("account:{number}")).collect();
+    let mut client = resp(&server);
+    for name in &names {
+        call(&mut client, &["SET", name, "100"]);
+    }
+    std::thread::scope(|scope| {
+        for player in 0..4 {
+            let (server, names) = (&server, &names);
+            scope.spawn(move || {
+                let mut client = resp(server);
+                for round in 0..1_500 {
+                    // No two texts are alike, so that nothing is known of any.
+                    let (from, to) = ((round * 7 + player * 13) % ACCOUNTS, (round * 11 + player * 5) % ACCOUNTS);
+                    let moved = format!(
+                        "redis.call('decrby', 'account:{from}', 5) for i = 1, 200 do redis.call('get', 'account:' .. i % 10) end \
+                         redis.call('incrby', 'account:{to}', 5) -- {player} {round}"
+                    );
+                    assert_eq!(eval(&mut client, &moved), Value::NullBulk);
+                    let mut words = vec!["MGET"];
+                    words.extend(names.iter().map(String::as_str));
+                    let Value::Array(balances) = call(&mut client, &words) else { panic!("a list") };
+                    let balances = balances.iter().map(|balance| match balance {
+                        Value::Bulk(text) => str::from_utf8(text).expect("digits").parse::<i64>().expect("a number"),
+                        other => panic!("{other:?}"),
+                    });
+                    assert_eq!(balances.sum::<i64>(), 100 * ACCOUNTS as i64);
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn scripts_that_declare_nothing_are_atomic_all_the_same() {
     let server = tenon(&[("workers", "4")]);
     let mut client = resp(&server);

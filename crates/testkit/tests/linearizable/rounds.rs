@@ -32,7 +32,7 @@ pub struct Setting {
     pub idles: u32,
     /// Clients of memcached's protocol.
     pub item_clients: usize,
-    /// Whether one client's scripts do not declare their keys. (Two that stray into each other's keys may see each other.)
+    /// Whether some scripts do not declare their keys.
     pub undeclared: bool,
     /// Whether scripts write what they have read; where they may be refused between two writes they cannot.
     pub swaps: bool,
@@ -118,9 +118,10 @@ pub fn play(setting: &Setting, seed: u64, time: Duration) -> Tally {
         let state = prepare(&mut reader, &grammar, &mut random, setting.fill);
         // All at once and without a pause, or each in its own way.
         let volley = random.one_in(2);
-        for (number, player) in players.iter().enumerate() {
-            let undeclared = setting.undeclared && number == 0;
-            let grammar = if undeclared { grammar.clone().undeclared() } else { grammar.clone() };
+        if setting.undeclared {
+            grammar = grammar.undeclared();
+        }
+        for player in &players {
             player.plans.send(plan(&grammar, player.dialect, volley, &mut random)).expect("it waits for one");
         }
         let mut history: Vec<Vec<Operation>> =

@@ -85,8 +85,8 @@ fn named(transport: Transport, address: &str) -> String {
     let is_v6 = address.starts_with('[');
     let name = match transport {
         Transport::Unix => "unix",
-        Transport::Tcp if is_v6 => "tcp6",
-        Transport::Tcp => "tcp",
+        Transport::Tcp | Transport::Tls if is_v6 => "tcp6",
+        Transport::Tcp | Transport::Tls => "tcp",
         Transport::Udp if is_v6 => "udp6",
         Transport::Udp => "udp",
     };

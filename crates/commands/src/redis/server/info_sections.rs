@@ -3,6 +3,7 @@
 
 use super::info_append_only::append_only;
 use super::info_keysizes::KeySizes;
+use super::info_listeners::listeners;
 use super::latency::latency_counts;
 use std::fmt::{Arguments, Write};
 use std::path::PathBuf;
@@ -106,6 +107,9 @@ pub fn server(facts: &Facts<'_>, text: &mut String) {
     // Each worker has its connections for itself: there are no threads that only read and write for others.
     line(text, "io_threads_active", 0);
     line(text, "config_file", engine.config.file().unwrap_or("".as_ref()).display());
+    for (number, listener) in listeners(&engine.listening).into_iter().enumerate() {
+        line(text, &format!("listener{number}"), listener);
+    }
 }
 
 /// `# Clients`

@@ -19,6 +19,7 @@ pub mod hotkeys;
 pub mod info;
 mod info_append_only;
 mod info_keysizes;
+mod info_listeners;
 mod info_sections;
 mod key_specs;
 pub mod latency;
