@@ -174,7 +174,10 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             if goes_home {
                 return Ok(Ended::GoesHome);
             }
-            if self.deadline.is_some() && self.postponed_events.is_empty() && self.is_shut_down(worker) {
+            if self.deadline.is_some_and(|deadline| self.letters.is_empty() || self.now >= deadline)
+                && self.postponed_events.is_empty()
+                && self.is_shut_down(worker)
+            {
                 return Ok(Ended::ShutDown);
             }
             self.events = self.wait(worker)?;
@@ -231,7 +234,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let mut timeout = next.saturating_duration_since(self.now);
         let mailbox = self.mail.mailbox(self.index);
         let has_postponed = !self.postponed_events.is_empty() || !self.postponed_letters.is_empty();
-        if !mailbox.may_sleep() || !self.resume_next.is_empty() || has_postponed {
+        if !mailbox.may_sleep() || !self.resume_next.is_empty() || has_postponed || !self.letters.is_empty() {
             timeout = Duration::ZERO;
         }
         let events = self.io.wait(timeout);

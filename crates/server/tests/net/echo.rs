@@ -29,6 +29,7 @@ pub const SOFT_FOR: Duration = Duration::from_secs(4);
 /// `big N` with N bytes by reference, `fill N` (behind its line N bytes, which it takes into its room) with `filled` if they
 /// are the pattern's, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
 /// `hold N` with `held N` once N is released (a datagram with itself), `hold-panic N` with a panic then, `thread` with the name of the thread,
+/// `messages` with how many messages there were,
 /// `log N` with itself once the log is on disk up to N (as a datagram, too), `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
 #[derive(Default)]
 pub struct Echo {
@@ -46,6 +47,8 @@ pub struct Echo {
     pub ticks: AtomicUsize,
     pub worker_messages: AtomicUsize,
     pub lost_messages: AtomicUsize,
+    /// How many messages connections have had.
+    pub messages: AtomicUsize,
     pub turns: AtomicUsize,
     pub connections: Mutex<HashMap<String, ConnectionId>>,
     pub unsent: Mutex<HashMap<String, usize>>,
@@ -161,6 +164,10 @@ impl Echo {
                 [b"panic"] => panic!("asked to"),
                 [b"panic-later"] => client.panics_when_closed = true,
                 [b"who"] => out.tail().extend_from_slice(format!("{}\n", client.peer.id.worker).as_bytes()),
+                [b"messages"] => {
+                    let count = self.messages.load(Ordering::SeqCst);
+                    out.tail().extend_from_slice(format!("{count}\n").as_bytes());
+                }
                 [b"quit"] => {
                     out.tail().extend_from_slice(b"bye\n");
                     return Flow::CloseAfterFlush;
@@ -243,6 +250,7 @@ impl Service for Echo {
 
     fn on_message(&self, _worker: &mut Self::Worker, _client: &mut Client, message: Message, out: &mut OutBuf) -> Flow {
         assert!(out.is_empty(), "another connection's output was left behind");
+        self.messages.fetch_add(1, Ordering::SeqCst);
         match message {
             Message::Push(bytes) => {
                 out.tail().extend_from_slice(&bytes);

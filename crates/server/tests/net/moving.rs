@@ -360,3 +360,22 @@ fn ipv6_has_its_own_listener_on_the_same_port() {
     assert_eq!(peer.remote.to_string(), client.name());
     assert_eq!(peer.local.to_string(), client.stream().peer_addr().unwrap().to_string());
 }
+
+#[test]
+fn many_messages_hold_no_other_client_up() {
+    const MESSAGES: usize = 1_000;
+    let server = Server::start_with(1, vec![tcp(FrontEnd::Resp, "127.0.0.1")]);
+    let mut slow = server.connect_known();
+    let (mut listener, mut other) = (server.connect_known(), server.connect_known());
+    slow.send("hold x\n");
+    eventually("a call that waits", || (server.echo.holding.load(Ordering::SeqCst) == 1).then_some(()));
+    for _ in 0..MESSAGES {
+        server.post(&listener, Message::Push(b"pushed\n".to_vec()));
+    }
+    other.send("messages\n");
+    server.echo.release("x");
+    let before: usize = other.line().trim_end().parse().unwrap();
+    assert!(before < MESSAGES, "{before} of {MESSAGES} messages came first");
+    (0..MESSAGES).for_each(|_| assert_eq!(listener.line(), "pushed\n"));
+    assert_eq!(slow.line(), "held x\n");
+}

@@ -16,11 +16,16 @@ use rustix::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+/// Letters that are dealt with in a turn, after which the sockets are looked at again: one message to thousands of subscribers
+/// is as many letters, and as many writes.
+const LETTERS_A_TURN: usize = 64;
+
 impl<S: Service, I: Io> Worker<'_, S, I> {
     pub(super) fn read_mail(&mut self, worker: &mut S::Worker) {
-        // Those first that were left when the loop was lent.
-        self.deal_with_letters(worker);
-        if self.away.is_some() {
+        let mut left = LETTERS_A_TURN;
+        // Those first that were left when the loop was lent, or a turn was long.
+        self.deal_with_letters(worker, &mut left);
+        if self.away.is_some() || !self.letters.is_empty() {
             return;
         }
         self.mail.mailbox(self.index).take(&mut self.letters);
@@ -28,11 +33,14 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             self.letters.splice(0..0, std::mem::take(&mut self.postponed_letters));
         }
         self.letters.reverse();
-        self.deal_with_letters(worker);
+        self.deal_with_letters(worker, &mut left);
     }
 
-    fn deal_with_letters(&mut self, worker: &mut S::Worker) {
-        while let Some(letter) = self.letters.pop() {
+    fn deal_with_letters(&mut self, worker: &mut S::Worker, left: &mut usize) {
+        while *left > 0
+            && let Some(letter) = self.letters.pop()
+        {
+            *left -= 1;
             match letter {
                 Letter::Connection(to, message) => self.deliver(worker, to, message),
                 Letter::Worker(message) => {
