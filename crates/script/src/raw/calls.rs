@@ -107,6 +107,7 @@ unsafe fn push_words(lua: *mut lua_State, words: &[(*const u8, usize)]) {
     unsafe {
         ffi::lua_createtable(lua, words.len() as c_int, 0);
         for (index, (start, len)) in words.iter().enumerate() {
+            progress::count(1);
             ffi::lua_pushlstring_(lua, start.cast::<c_char>(), *len);
             ffi::lua_rawseti_(lua, -2, index as c_int + 1);
         }

@@ -7,6 +7,7 @@ use crate::redis::string::options::TimeUnit;
 use tenon_engine::args::Args;
 use tenon_engine::command::Effect;
 use tenon_engine::context::{Change, KeyCx};
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::WithDeadlines;
 use tenon_engine::wire::resp::Reply;
@@ -143,6 +144,7 @@ pub(in crate::redis) fn persist<F: Named>(
         let mut changed = false;
         reply.array(members.count);
         for member in members.of(args) {
+            progress::count(1);
             let had = collection.persist(member);
             changed |= had;
             reply.int(match had {

@@ -5,6 +5,7 @@ use super::names::Named;
 use tenon_engine::args::Args;
 use tenon_engine::command::Effect;
 use tenon_engine::context::KeyCx;
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::WithDeadlines;
 use tenon_engine::wire::resp::Reply;
@@ -62,6 +63,7 @@ pub(in crate::redis) fn reply_deadlines<F: Named>(
     let deadlines = cx.entry(slot).value().deadlines();
     reply.array(members.count);
     for member in members.of(args) {
+        progress::count(1);
         reply.int(match deadlines.and_then(|deadlines| deadlines.of(member)) {
             Some(deadline_ms) => shown.number(deadline_ms, now_ms),
             None if F::has(collection, member) => NO_DEADLINE,

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use tenon_engine::args::Args;
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::stream::StreamId;
 
@@ -62,7 +63,7 @@ pub(super) fn parse_id(text: &[u8], seq: u64) -> Result<StreamId, CmdError> {
 /// # Errors
 /// When one of them is none.
 pub(super) fn parse_ids(args: &Args<'_>, first: usize) -> Result<Vec<StreamId>, CmdError> {
-    args.from(first).map(|text| parse_id(text, 0)).collect()
+    args.from(first).inspect(|_| progress::count(1)).map(|text| parse_id(text, 0)).collect()
 }
 
 /// The id of a new entry.

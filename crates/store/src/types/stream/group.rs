@@ -200,6 +200,7 @@ impl Group {
         self.names_len -= name.len();
         let consumer = self.consumers.remove(&number).expect("who has a name is there");
         for id in &consumer.pending {
+            progress::count(1);
             let pending = self.pending.remove(id).expect("a consumer's entry is its group's");
             if let Some(by_time) = &mut self.by_time {
                 by_time.remove(&(pending.delivered_ms, *id));
@@ -346,6 +347,7 @@ impl Group {
 
     /// Notes that an entry is done with; tells whether it was delivered and not acknowledged before.
     pub fn acknowledge(&mut self, id: StreamId) -> bool {
+        progress::count(1);
         let Some(pending) = self.pending.remove(&id) else { return false };
         if let Some(by_time) = &mut self.by_time {
             by_time.remove(&(pending.delivered_ms, id));
