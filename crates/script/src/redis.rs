@@ -6,7 +6,7 @@ use crate::interpreter::{Kind, Settings, State, function};
 use crate::raise::{Raised, redis_error, with_code};
 use crate::raw::calls;
 use crate::raw::stack::{Body, Fault, Kind as ValueKind, Stack, register};
-use crate::{into_lua, library, number};
+use crate::{into_lua, library};
 use mlua::{Lua, MultiValue, Table, Value};
 use sha1::{Digest, Sha1};
 use std::io::IoSlice;
@@ -14,6 +14,7 @@ use std::rc::Rc;
 use tenon_ds::progress;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::Proto;
+use tenon_wire::resp::double::DoubleText;
 
 const LOG_LEVELS: [(&str, LogLevel); 4] = [
     ("LOG_DEBUG", LogLevel::Debug),
@@ -47,8 +48,6 @@ pub(crate) enum Odd {
     Panicked,
 }
 
-/// The first number that an integer of 64 bits cannot hold.
-const BEYOND_I64: f64 = 9_223_372_036_854_775_808.0;
 /// What a call without arguments is told.
 pub(crate) const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
 /// What a call is told with an argument that is no word.
@@ -120,14 +119,10 @@ fn collect(args: &MultiValue, words: &mut Words) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Writes a number as a command's word; tells whether it fits.
+/// Writes a number as a command's word, as Redis does from 7.2 on; tells whether it fits.
 pub(crate) fn push_number(words: &mut Words, value: f64) -> bool {
-    if value.trunc() == value && (-BEYOND_I64..BEYOND_I64).contains(&value) {
-        return words.push(itoa::Buffer::new().format(value as i64).as_bytes());
-    }
-    let mut text = Vec::new();
-    number::write_g(&mut text, value, 17);
-    words.push(&text)
+    // There is one zero.
+    words.push(DoubleText::of(value + 0.0).as_bytes())
 }
 
 /// What a call has come to that `raw::calls` leaves to us.
