@@ -243,7 +243,8 @@ do those that tune features which Tenon lacks. What would promise such a feature
 
 Three defaults differ from Redis: `bind` is `127.0.0.1` rather than all addresses, `maxmemory` is 80% of the memory
 rather than unlimited (`--maxmemory 0`), and `save` is empty. A redis.conf without a `save` line, like Debian's, has Redis
-write `dump.rdb` by `save 3600 1 300 100 60 10000` and at its end; Tenon wants the line to be there.
+write `dump.rdb` by `save 3600 1 300 100 60 10000` and at its end; Tenon wants the line to be there, and says at its start
+what keeps the data. `daemonize` alone writes no `pidfile`: it has to be named.
 ",
     );
     for group in Group::ALL {

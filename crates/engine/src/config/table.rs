@@ -361,7 +361,7 @@ settings! {
     loglevel: LogLevel {
         name: "loglevel", kind: Kind::Choice(LogLevel::NAMES), initial: Is("notice"), group: Group::Logging
     }
-    /// File the log is appended to; empty for the standard output.
+    /// File the log is appended to; empty for the standard output. It is opened anew when it has been moved away, and by SIGHUP.
     logfile: Arc<str> { name: "logfile", at: At::Start, group: Group::Logging }
     /// Whether the lines go to the system's log as well.
     syslog_enabled: bool {
@@ -374,7 +374,7 @@ settings! {
         name: "syslog-facility", kind: Kind::Choice(SyslogFacility::NAMES), initial: Is("local0"), at: At::Start,
         group: Group::Logging
     }
-    /// Whether lines of the log are plain text or JSON.
+    /// Whether lines of the log are plain text, which Valkey calls `legacy`, or JSON.
     log_format: LogFormat {
         name: "log-format", kind: Kind::Choice(LogFormat::NAMES), initial: Is("plain"), at: At::Start,
         group: Group::Logging
