@@ -4,6 +4,9 @@ use crate::scripting::Kind;
 use std::borrow::Cow;
 use std::fmt;
 
+/// The longest code that Redis looks for, in bytes.
+const CODE_LEN_MAX: usize = 30;
+
 /// Why a command was refused or failed. The text begins with the error's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CmdError {
@@ -71,9 +74,11 @@ impl CmdError {
         CmdError::Text(Cow::Owned(text))
     }
 
-    /// The code: the text's first word.
+    /// The code: the text's first word, `ERR` where none is short enough to be one, as in Redis.
     pub fn code(&self) -> String {
-        self.to_string().split(' ').next().unwrap_or_default().to_owned()
+        let text = self.to_string();
+        let code = text.split_once(' ').map(|(code, _)| code).filter(|code| (1..=CODE_LEN_MAX).contains(&code.len()));
+        code.unwrap_or("ERR").to_owned()
     }
 }
 
@@ -180,6 +185,8 @@ mod tests {
     fn codes_are_first_words() {
         assert_eq!(CmdError::WrongType.code(), "WRONGTYPE");
         assert_eq!(CmdError::text("EXECABORT no").code(), "EXECABORT");
+        assert_eq!(CmdError::text("QQ").code(), "ERR");
+        assert_eq!(CmdError::new(format!("{} no", "Q".repeat(31))).code(), "ERR");
         assert_eq!(
             CmdError::UnknownSubcommand { subcommand: "x".into(), container: "client".into() }.to_string(),
             "ERR unknown subcommand 'x'. Try CLIENT HELP."

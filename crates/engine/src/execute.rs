@@ -14,6 +14,7 @@ use crate::meanwhile;
 use crate::monitor::Origin;
 use crate::session::{ReplyMode, Session};
 use crate::table::Resolved;
+use crate::transaction::is_exec;
 use crate::worker::Worker;
 use gate::Gate;
 use one_key::Answer;
@@ -371,6 +372,10 @@ impl Engine {
                         let error = self.refuse_exec(session, resolved, error);
                         session.abort_transaction();
                         self.answer_error(worker, None, &error, &mut reply);
+                        // As in Redis of what is refused EXEC alone is shown.
+                        if is_exec(resolved) {
+                            self.tell_monitors_of(worker, session, resolved.command, args);
+                        }
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Wait) => Fate::Waits,

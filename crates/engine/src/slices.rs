@@ -109,10 +109,6 @@ impl Engine {
         }
         session.client.active_ms.store(worker.clock.now_ms, std::sync::atomic::Ordering::Relaxed);
         session.client.count_commands(1);
-        let (took_us, threshold_us) = (took_ns / 1_000, self.config.slowlog_log_slower_than());
-        if threshold_us >= 0 && took_us >= threshold_us as u64 {
-            let max_len = self.config.slowlog_max_len();
-            self.slowlog.add(worker.clock.now_ms, took_us, args, &[], &session.client, max_len);
-        }
+        self.note_if_slow(worker.clock.now_ms, took_ns / 1_000, args, &[], &session.client);
     }
 }

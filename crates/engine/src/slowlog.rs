@@ -145,6 +145,14 @@ impl Engine {
         (threshold_us >= 0 && took_us >= threshold_us as u64).then_some(took_us)
     }
 
+    /// Logs a command that took so long if the slow log wants such; the arguments at `secrets` are not shown.
+    pub(crate) fn note_if_slow(&self, now_ms: u64, took_us: u64, args: &Args<'_>, secrets: &[usize], client: &Client) {
+        let threshold_us = self.config.slowlog_log_slower_than();
+        if threshold_us >= 0 && took_us >= threshold_us as u64 {
+            self.slowlog.add(now_ms, took_us, args, secrets, client, self.config.slowlog_max_len());
+        }
+    }
+
     /// Logs such a request as slow.
     pub fn log_slow_request(&self, worker: &Worker, client: &Client, words: &Args<'_>, took_us: u64) {
         self.slowlog.add(worker.clock.now_ms, took_us, words, &[], client, self.config.slowlog_max_len());

@@ -179,13 +179,9 @@ impl Engine {
             worker.stats.commands[resolved.number as usize].ran(1, elapsed.as_nanos() as u64);
             worker.stats.all.commands.add(1);
             // EXEC itself is kept out of the slow log: what it ran is noted.
-            let elapsed_us = elapsed.as_micros() as u64;
-            let threshold_us = self.config.slowlog_log_slower_than();
-            let noted = threshold_us >= 0 && elapsed_us >= threshold_us as u64;
-            if noted && !resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
-                let max_len = self.config.slowlog_max_len();
-                let now_ms = worker.clock.now_ms;
-                self.slowlog.add(now_ms, elapsed_us, &args.view(), &worker.secrets, &session.client, max_len);
+            if !resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
+                let (now_ms, took_us) = (worker.clock.now_ms, elapsed.as_micros() as u64);
+                self.note_if_slow(now_ms, took_us, &args.view(), &worker.secrets, &session.client);
             }
             let large = LargeSizes { request: usize::MAX, ..self.large_sizes() };
             let answered = one.out().len().saturating_sub(unanswered);
@@ -329,7 +325,7 @@ impl Engine {
     }
 }
 
-fn is_exec(resolved: Resolved) -> bool {
+pub(crate) fn is_exec(resolved: Resolved) -> bool {
     resolved.command.flags.any(Flags::NOT_QUEUED) && resolved.command.name == "EXEC"
 }
 

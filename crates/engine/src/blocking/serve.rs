@@ -337,21 +337,13 @@ impl Engine {
                 leaving.push(Leaving { shard, key: key.into(), waiter: Arc::clone(waiter) });
             }
         }
+        // Only now is it known how long it took, the wait apart. As in Redis one that has waited in vain is not noted.
         let duration_us = (monotonic_ns() - started_ns) / 1_000;
-        self.note_if_slow(worker.clock.now_ms, waiter, &args, duration_us);
+        self.note_if_slow(worker.clock.now_ms, duration_us, &args, &[], &waiter.client);
         self.note_large_answer(worker.clock.now_ms, &waiter.client, &args, out.len());
         *state = State::Ended(out);
         drop(state);
         worker.served.push(Served { waiter: Arc::clone(waiter), leaving });
-    }
-
-    /// Notes a command that has waited and is served in the slow log: only now is it known how long it took, the wait
-    /// apart. As in Redis one that has waited in vain is not noted.
-    fn note_if_slow(&self, now_ms: u64, waiter: &Waiter, args: &Args<'_>, duration_us: u64) {
-        let threshold_us = self.config.slowlog_log_slower_than();
-        if threshold_us >= 0 && duration_us >= threshold_us as u64 {
-            self.slowlog.add(now_ms, duration_us, args, &[], &waiter.client, self.config.slowlog_max_len());
-        }
     }
 
     /// Runs the command of a waiting client, unless the client may not run it any more.

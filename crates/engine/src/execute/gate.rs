@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::pause::PauseMode;
 use crate::scripting::is_script_call;
-use crate::session::Session;
+use crate::session::{Roles, Session};
 use crate::table::Resolved;
 use crate::worker::Worker;
 
@@ -68,6 +68,11 @@ impl Engine {
         }
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
+        }
+        // To Redis who watches is a replica.
+        let touches = Flags::WRITE.or(Flags::READONLY).or(Flags::MAY_REPLICATE);
+        if session.roles().has(Roles::MONITOR) && self.runs_any(session, resolved, args, touches) {
+            return Err(CmdError::text("ERR Replica can't interact with the keyspace"));
         }
         // Who loads into a server that runs waits for the scripts that had begun before.
         if is_loading && !flags.any(Flags::LOADING) && !self.may_end_scripts(resolved) {

@@ -496,8 +496,12 @@ impl Host for ScriptHost<'_, '_> {
         if let Err(error) = result {
             engine.answer_error(self.worker, Some(resolved), &error, &mut reply);
         }
+        let took_ns = monotonic_ns().saturating_sub(started_ns);
+        if !flags.any(Flags::SKIP_SLOWLOG) {
+            engine.note_if_slow(self.worker.clock.now_ms, took_ns / 1_000, &args, &[], &self.session.client);
+        }
         let stats = &self.worker.stats;
-        stats.commands[resolved.number as usize].ran(1, monotonic_ns().saturating_sub(started_ns));
+        stats.commands[resolved.number as usize].ran(1, took_ns);
         stats.all.commands.add(1);
         self.session.client.count_commands(1);
         Ok(())

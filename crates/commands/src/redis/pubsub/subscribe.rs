@@ -99,6 +99,9 @@ fn begin(
     topic: Topic,
     word: &'static str,
 ) -> Result<(), CmdError> {
+    if topic == Topic::ShardChannel && cx.session.is_in_exec() {
+        return Err(CmdError::text("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"));
+    }
     for name in args.from(1) {
         let count = cx.engine.subscribe(cx.session, topic, name);
         answer(reply, word, Some(name), count);
@@ -126,8 +129,10 @@ fn end(
     }
     for name in all {
         let count = cx.engine.unsubscribe(cx.session, topic, &name);
-        // Messages from before come before: after the answer the client expects none.
-        cx.session.client.outbox.take(reply.out());
+        // Messages from before come before: after the answer the client expects none. In EXEC's reply they have no place.
+        if !cx.session.is_in_exec() {
+            cx.session.client.outbox.take(reply.out());
+        }
         answer(reply, word, Some(&name), count);
     }
     Ok(())
