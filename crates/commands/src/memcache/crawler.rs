@@ -4,6 +4,7 @@ use super::answer::Answer;
 use super::verb::TextCommand;
 use std::io::Write;
 use tenon_engine::Engine;
+use tenon_engine::ds::progress;
 use tenon_engine::ds::slab::{SLAB_MAX, class_number};
 use tenon_engine::store::entry::{EntryRef, Marks};
 use tenon_engine::store::keyspace::is_past;
@@ -153,6 +154,7 @@ impl Dump {
         let state = engine.lock_serving(worker, self.shard);
         let next = state.shard.database(DATABASE).and_then(|keyspace| {
             keyspace.scan(self.from, ITEMS_AT_ONCE, |entry| {
+                progress::count(1);
                 let is_wanted = self.classes.as_ref().is_none_or(|classes| classes.contains(&entry.size_class()));
                 if is_wanted && entry.is_string() && !is_past(entry.deadline_ms(), clock.now_ms) {
                     let idle_seconds = clock.access.seconds_since(entry.access());

@@ -6,6 +6,7 @@
 use super::lines::Lines;
 use std::collections::BTreeMap;
 use tenon_engine::Engine;
+use tenon_engine::ds::progress;
 use tenon_engine::ds::slab::{self, SPAN_BYTES};
 use tenon_engine::stats::{CLASSES, ClassCounters, Counter};
 use tenon_engine::store::entry::EntryRef;
@@ -39,6 +40,7 @@ fn survey(engine: &Engine, worker: &mut Worker, class_of: impl Fn(EntryRef<'_>) 
         for (_, keyspace) in state.shard.databases() {
             seen += keyspace.len();
             keyspace.scan(0, usize::MAX, |entry| {
+                progress::count(1);
                 let class = classes.entry(class_of(entry)).or_default();
                 class.items += 1;
                 class.bytes += entry.memory() as u64;
