@@ -362,6 +362,7 @@ impl Engine {
                 }
                 session.abort_transaction();
                 self.answer_error(worker, None, &error, &mut reply);
+                self.tell_of_refused(worker, session, *resolved, args);
                 Fate::Done
             }
             (Target::Key(resolved, _) | Target::Other(resolved), Some(gate)) => {
@@ -372,10 +373,7 @@ impl Engine {
                         let error = self.refuse_exec(session, resolved, error);
                         session.abort_transaction();
                         self.answer_error(worker, None, &error, &mut reply);
-                        // As in Redis of what is refused EXEC alone is shown.
-                        if is_exec(resolved) {
-                            self.tell_monitors_of(worker, session, resolved.command, args);
-                        }
+                        self.tell_of_refused(worker, session, Some(resolved), args);
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Wait) => Fate::Waits,
@@ -453,6 +451,13 @@ impl Engine {
             self.note_command_cost(worker, &measured, resolved.command, args, reply.out().len());
         }
         if is_shown {
+            self.tell_monitors_of(worker, session, resolved.command, args);
+        }
+    }
+
+    /// Tells those who watch of a session's command that was refused: as in Redis only of EXEC.
+    fn tell_of_refused(&self, worker: &Worker, session: &Session, refused: Option<Resolved>, args: &Args<'_>) {
+        if let Some(resolved) = refused.filter(|resolved| is_exec(*resolved)) {
             self.tell_monitors_of(worker, session, resolved.command, args);
         }
     }

@@ -184,6 +184,20 @@ impl Engine {
         }
     }
 
+    /// Becomes the stray script, holding no shard; waits for the end of the one that there is.
+    ///
+    /// # Errors
+    /// When a script is busy meanwhile.
+    pub(crate) fn begin_stray(&self, worker: &mut Worker) -> Result<(), CmdError> {
+        self.go_on_where_free();
+        while !self.shards.stray.try_begin() {
+            meanwhile::lend();
+            self.wait_without_any(worker, OnBusy::Refuse, self.shards.stray.current(), None)?;
+        }
+        self.advance_old_clock(worker, monotonic_ns());
+        Ok(())
+    }
+
     /// Waits, holding no shard, for the end of a stray script and until a shard is free, as far as they are named.
     fn wait_without_any(
         &self,

@@ -120,6 +120,10 @@ pub(crate) struct ScriptHost<'h, 'e> {
     /// What others know of it, once it has run for long.
     pub(crate) long: Option<Arc<LongScript>>,
     pub(crate) is_stray: bool,
+    /// Whether it was the stray from its beginning, without the shards of its declared keys.
+    pub(crate) began_as_stray: bool,
+    /// Whether it is to be that when it starts anew.
+    pub(crate) begins_as_stray: bool,
     /// Whether what it changes goes into a record that has not ended.
     pub(crate) is_recording: bool,
     /// What it has said is to become of its changes.
@@ -268,12 +272,14 @@ impl<'e> ScriptHost<'_, 'e> {
         if held.holds(index) {
             return Ok(());
         }
-        self.subject.reaching().note(Reached::Undeclared);
+        if !self.began_as_stray {
+            self.subject.reaching().note(Reached::Undeclared);
+        }
         if let Some(state) = engine.shards.try_lock(index) {
             self.add(index, state);
             return Ok(());
         }
-        if self.acted { self.stray_for(index) } else { self.wait_in_order(index) }
+        if self.acted || self.is_stray { self.stray_for(index) } else { self.wait_in_order(index) }
     }
 
     /// Notes that one more shard is held.
@@ -359,9 +365,13 @@ impl<'e> ScriptHost<'_, 'e> {
     /// Notes that others may see something of what comes: a script that may reach for keys it did not declare is the stray
     /// from here on. So all its changes are seen at once: it has to wait for nobody who waits for it.
     fn begin_to_act(&mut self) -> Result<(), Stop> {
+        if self.long.as_ref().is_some_and(|long| long.is_killed()) {
+            return Err(Stop::Killed);
+        }
         if let Reach::Own(held) = &self.reach
             && held.len() < self.engine.shards.count()
             && self.subject.reaching().furthest() != Reached::Declared
+            && !self.is_stray
         {
             self.become_stray()?;
         }
@@ -370,28 +380,11 @@ impl<'e> ScriptHost<'_, 'e> {
         Ok(())
     }
 
-    /// Becomes the stray before anything is done. Where the one that there is wants what this script holds it starts anew,
-    /// and behind a busy one it waits as others do.
+    /// Becomes the stray before anything is done; where there is one already the script starts anew as the next.
     fn become_stray(&mut self) -> Result<(), Stop> {
-        let (engine, mut has_waited) = (self.engine, false);
-        let stray = &engine.shards.stray;
-        loop {
-            let Reach::Own(held) = &self.reach else { return Ok(()) };
-            if !has_waited || !engine.advance_old_clock(self.worker, monotonic_ns()) {
-                if stray.try_begin() {
-                    self.is_stray = true;
-                    return Ok(());
-                }
-                if stray.wanted().is_none_or(|wanted| !held.holds(wanted)) && engine.scripts.running.busy().is_none() {
-                    has_waited = true;
-                    stray.wait(SLICE);
-                    self.interrupt()?;
-                    continue;
-                }
-            }
-            self.wanted = held.indexes();
-            return Err(Stop::Restart);
-        }
+        self.is_stray = self.engine.shards.stray.try_begin();
+        self.begins_as_stray = !self.is_stray;
+        if self.is_stray { Ok(()) } else { Err(Stop::Restart) }
     }
 
     /// Notes that what comes may write.

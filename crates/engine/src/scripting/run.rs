@@ -14,6 +14,7 @@ use crate::errors::{CmdError, exact, text_bytes};
 use crate::locking::OnBusy;
 use crate::meanwhile;
 use crate::monitor;
+use crate::shards::Held;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use std::rc::Rc;
@@ -315,9 +316,12 @@ impl Engine {
         let needs_everything = subject.reaching().furthest() == Reached::Everything;
         let mut indexes = if needs_everything { everything() } else { self.shards.indexes(keys) };
         let (database, started_ns) = (cx.session.database, monotonic_ns());
+        let mut is_stray = false;
         for attempt in 0.. {
             let reach = match &mut cx.held {
                 Some(held) => Reach::Given(&mut **held),
+                // It may wait for any shard, and takes each when it touches it.
+                None if is_stray => Reach::Own(Held::none()),
                 None => {
                     let held = self.lock_several(cx.worker, indexes, OnBusy::Refuse)?;
                     // What an earlier attempt has found to be wanted may be without some of them.
@@ -343,7 +347,9 @@ impl Engine {
                 wanted: Vec::new(),
                 unsaid: Vec::new(),
                 long: None,
-                is_stray: false,
+                is_stray,
+                began_as_stray: std::mem::take(&mut is_stray),
+                begins_as_stray: false,
                 is_recording: true,
                 propagation: Propagation::default(),
                 lends_at_ns: started_ns + meanwhile::LENT_AFTER_NS,
@@ -359,13 +365,16 @@ impl Engine {
                 // It is said again.
                 host.unsaid.clear();
             }
-            let wanted = std::mem::take(&mut host.wanted);
+            let (wanted, begins_as_stray) = (std::mem::take(&mut host.wanted), host.begins_as_stray);
+            // Where all shards were held, or none, nobody has seen whether it needed others than those of its keys.
+            let is_own = matches!(&host.reach, Reach::Own(held) if held.len() < self.shards.count());
+            let is_seen = is_own && !host.began_as_stray;
             drop(host);
             self.tell_served(cx.worker);
             if cx.session.database != database {
                 cx.session.select(database);
             }
-            if !matches!(outcome, Outcome::Stopped(..)) {
+            if is_seen && !matches!(outcome, Outcome::Stopped(..)) {
                 subject.reaching().note(Reached::Declared);
             }
             match outcome {
@@ -374,6 +383,10 @@ impl Engine {
                     return Ok(());
                 }
                 Outcome::Failed(failure) => return self.fail(cx.worker, args, subject, &failure, reply),
+                Outcome::Stopped(Stop::Restart, _) if begins_as_stray => {
+                    self.begin_stray(cx.worker)?;
+                    (is_stray, indexes) = (true, Vec::new());
+                }
                 Outcome::Stopped(Stop::Restart, _) => {
                     indexes = if attempt == 0 { wanted } else { everything() };
                 }

@@ -51,6 +51,11 @@ impl<'a> Held<'a> {
         Held(Guards::Listed { indexes, guards })
     }
 
+    /// None.
+    pub(crate) fn none() -> Held<'a> {
+        Held::new(Vec::new(), Vec::new())
+    }
+
     /// How many shards are held.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {

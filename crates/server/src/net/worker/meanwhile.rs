@@ -20,9 +20,11 @@ impl<S: Service, I: Io> Meanwhile<S::Worker> for Worker<'_, S, I> {
         self.in_call = true;
         // The turn's other events first: the next wait would lose them.
         self.deal_with_events(worker);
+        // What an earlier turn has left comes first.
+        let left: Vec<_> = std::mem::take(&mut self.letters).into_iter().rev().collect();
         let mut letters = Vec::new();
         self.mailbox().take(&mut letters);
-        for letter in letters {
+        for letter in left.into_iter().chain(letters) {
             match letter {
                 Letter::Accepted(accepted) => self.accept(worker, accepted),
                 Letter::Connection(to, message) if self.may_tell(to, &message) => self.deliver(worker, to, message),
