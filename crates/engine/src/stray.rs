@@ -4,15 +4,15 @@
 //! data and then touches a key that it did not declare cannot start anew, and the key's shard may be an earlier one. So
 //! one script at a time, the stray, may wait for any shard, and the others make way:
 //!
-//! - A script of which it is not known that it keeps to its declared keys (scripting/reaching.rs) becomes the stray before
-//!   its first write: so it meets no other. Where there is one it lets go of all, waits for that one's end, and starts anew
-//!   as the stray.
+//! - A script that reaches for undeclared keys before its first write, or has in an earlier call (scripting/reaching.rs),
+//!   becomes the stray with that write: so it meets no other. Where there is one it lets go of all, waits for that one's
+//!   end, and starts anew as the stray.
 //! - Who waits for a shard and has changed nothing yet (a command on several keys, EXEC before it runs, a script before
 //!   its first write) lets go of what it holds when it learns that a stray waits for some of it, and takes it again when that
 //!   has ended, which keeps it until then. (Taken again at once it was mostly had before the stray had woken: on a busy machine both
 //!   went on so for minutes.)
 //! - Who holds all its shards runs to its end without waiting.
-//! - A script that was seen to keep to its keys in every call before, and strays behind its first write, waits for the stray's end.
+//! - A script that strays for the first time behind its first write, so declares some of its keys, waits for the stray's end.
 //!   If that one waits for what it holds, neither could go on: then it lets go and takes all shards, in order. Only then can
 //!   anybody see what a script has changed before its end: the stray, or who is quick enough to take a shard in between. It
 //!   happens in calls of a script that began before it was seen to stray.

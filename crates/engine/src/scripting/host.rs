@@ -14,7 +14,7 @@
 //!   anew, with what it held and wanted locked in order; the second time with everything. It has changed nothing, but who watches sees it begin twice: what it has read until then is read, counted
 //!   and shown by MONITOR once more. What it has to say to the log waits for that reason, until it has done something, has
 //!   taken long, or ends;
-//! - with that it becomes the stray, if it may reach for keys that it did not declare, and waits: see stray.rs.
+//! - with that it becomes the stray, if it or an earlier call of it has reached for keys that it did not declare: see stray.rs.
 //!
 //! A command on the whole keyspace needs everything. A script that has called one is given everything from its start
 //! the next time. Within EXEC everything is held.
@@ -120,9 +120,7 @@ pub(crate) struct ScriptHost<'h, 'e> {
     /// What others know of it, once it has run for long.
     pub(crate) long: Option<Arc<LongScript>>,
     pub(crate) is_stray: bool,
-    /// Whether it was the stray from its beginning, without the shards of its declared keys.
-    pub(crate) began_as_stray: bool,
-    /// Whether it is to be that when it starts anew.
+    /// Whether it is to be the stray from its beginning when it starts anew.
     pub(crate) begins_as_stray: bool,
     /// Whether what it changes goes into a record that has not ended.
     pub(crate) is_recording: bool,
@@ -272,9 +270,7 @@ impl<'e> ScriptHost<'_, 'e> {
         if held.holds(index) {
             return Ok(());
         }
-        if !self.began_as_stray {
-            self.subject.reaching().note(Reached::Undeclared);
-        }
+        self.subject.reaching().note(Reached::Undeclared);
         if let Some(state) = engine.shards.try_lock(index) {
             self.add(index, state);
             return Ok(());
@@ -362,15 +358,15 @@ impl<'e> ScriptHost<'_, 'e> {
         taken
     }
 
-    /// Notes that others may see something of what comes: a script that may reach for keys it did not declare is the stray
-    /// from here on. So all its changes are seen at once: it has to wait for nobody who waits for it.
+    /// Notes that others may see something of what comes: a script that has ever reached for keys it did not declare is the
+    /// stray from here on. So all its changes are seen at once: it has to wait for nobody who waits for it.
     fn begin_to_act(&mut self) -> Result<(), Stop> {
         if self.long.as_ref().is_some_and(|long| long.is_killed()) {
             return Err(Stop::Killed);
         }
         if let Reach::Own(held) = &self.reach
             && held.len() < self.engine.shards.count()
-            && self.subject.reaching().furthest() != Reached::Declared
+            && self.subject.reaching().furthest() > Reached::Declared
             && !self.is_stray
         {
             self.become_stray()?;

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Reached {
-    /// It has not run to its end yet.
-    Unknown,
-    /// To the shards of the keys that it declared.
+    /// No further than to the shards of the keys that it declared.
     Declared,
     /// To others: from now on it is the stray (stray.rs) before it changes anything.
     Undeclared,
@@ -21,17 +19,16 @@ pub(crate) enum Reached {
 pub struct Reaching(AtomicU8);
 
 impl Reaching {
-    /// Nothing is known.
+    /// Of a script that has not run.
     pub(crate) const fn new() -> Reaching {
-        Reaching(AtomicU8::new(Reached::Unknown as u8))
+        Reaching(AtomicU8::new(Reached::Declared as u8))
     }
 
     /// The furthest.
     pub(crate) fn furthest(&self) -> Reached {
         match self.0.load(Ordering::Relaxed) {
-            0 => Reached::Unknown,
-            1 => Reached::Declared,
-            2 => Reached::Undeclared,
+            0 => Reached::Declared,
+            1 => Reached::Undeclared,
             _ => Reached::Everything,
         }
     }
@@ -52,9 +49,8 @@ mod tests {
     #[test]
     fn the_furthest_stays() {
         let reaching = Reaching::new();
-        assert_eq!(reaching.furthest(), Reached::Unknown);
+        assert_eq!(reaching.furthest(), Reached::Declared);
         for (noted, furthest) in [
-            (Reached::Declared, Reached::Declared),
             (Reached::Undeclared, Reached::Undeclared),
             (Reached::Declared, Reached::Undeclared),
             (Reached::Everything, Reached::Everything),

@@ -347,8 +347,7 @@ impl Engine {
                 wanted: Vec::new(),
                 unsaid: Vec::new(),
                 long: None,
-                is_stray,
-                began_as_stray: std::mem::take(&mut is_stray),
+                is_stray: std::mem::take(&mut is_stray),
                 begins_as_stray: false,
                 is_recording: true,
                 propagation: Propagation::default(),
@@ -366,16 +365,10 @@ impl Engine {
                 host.unsaid.clear();
             }
             let (wanted, begins_as_stray) = (std::mem::take(&mut host.wanted), host.begins_as_stray);
-            // Where all shards were held, or none, nobody has seen whether it needed others than those of its keys.
-            let is_own = matches!(&host.reach, Reach::Own(held) if held.len() < self.shards.count());
-            let is_seen = is_own && !host.began_as_stray;
             drop(host);
             self.tell_served(cx.worker);
             if cx.session.database != database {
                 cx.session.select(database);
-            }
-            if is_seen && !matches!(outcome, Outcome::Stopped(..)) {
-                subject.reaching().note(Reached::Declared);
             }
             match outcome {
                 Outcome::Done(errors) => {

@@ -340,27 +340,6 @@ fn scripts_with_their_keys_in_their_text_are_atomic_all_the_same() {
 }
 
 #[test]
-fn a_script_is_not_trusted_for_a_call_that_held_all_shards() {
-    let server = tenon(&[("workers", "2")]);
-    let source =
-        "redis.call('set', KEYS[1], 'mine') for i = 1, 3e7 do end return redis.call('get', ARGV[1]) or 'absent'";
-    let mut client = resp(&server);
-    call(&mut client, &["MULTI"]);
-    call(&mut client, &["EVAL", source, "1", "zz", "yy"]);
-    assert_eq!(call(&mut client, &["EXEC"]), Value::Array(vec![Value::Bulk(b"absent".to_vec())]));
-    let run = |first: &'static str, second: &'static str| {
-        let server = &server;
-        move || call(&mut resp(server), &["EVAL", source, "1", first, second])
-    };
-    let answers = std::thread::scope(|scope| {
-        let calls = [scope.spawn(run("a", "b")), scope.spawn(run("b", "a"))];
-        calls.map(|call| call.join().expect("it is answered"))
-    });
-    let (mine, absent) = (Value::Bulk(b"mine".to_vec()), Value::Bulk(b"absent".to_vec()));
-    assert!(answers.contains(&mine) && answers.contains(&absent), "{answers:?}");
-}
-
-#[test]
 fn scripts_that_declare_nothing_are_atomic_all_the_same() {
     let server = tenon(&[("workers", "4")]);
     let mut client = resp(&server);

@@ -37,7 +37,7 @@ const SCRIPTS: [&str; 30] = [
     "return redis.call({})",
     "return redis.call('GET', {})",
     "return redis.pcall('GET', nil)",
-    "return redis.call('SET', KEYS[1], 3.7)",
+    "return redis.call('SET', KEYS[1], 3.75)",
     "return redis.call('SET', KEYS[1], 1e20)",
     "return redis.call('SELECT', 3)",
     "local t = {} for i = 1, 5 do t[i] = redis.call('INCR', KEYS[1]) end return t",
