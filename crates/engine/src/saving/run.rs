@@ -106,18 +106,18 @@ impl Engine {
             return Err(refusal);
         }
         let options = SnapshotOptions { file: self.snapshot_file(), is_log_base: false };
-        let (mut refusal, mut was_scheduled) = (None, false);
+        let mut refusal = None;
         let begun = self.begin_snapshot(worker, options, |_| {
             refusal = self.save_refusal();
-            was_scheduled = self.saving.take_scheduled();
+            if refusal.is_none() {
+                // This is the one. What is scheduled behind its moment is another.
+                self.saving.take_scheduled();
+            }
         });
         let begun = begun.ok_or(if self.saving.is_running() { Refusal::Saving } else { Refusal::OtherSnapshot })?;
         if let Some(refusal) = refusal {
             // Another has begun since: its snapshot may be over while its file is not in place.
             begun.give_up(self);
-            if was_scheduled {
-                self.saving.schedule();
-            }
             return Err(refusal);
         }
         let moment_ms = begun.moment.as_millis() as u64;

@@ -158,8 +158,7 @@ impl Saving {
         self.state.lock().is_scheduled = true;
     }
 
-    /// Tells whether one was to begin as soon as it can, and no longer is: at a save's moment, whose data it has. One that is
-    /// scheduled behind that moment is another one.
+    /// None is to begin as soon as it can any more; tells whether one was.
     pub(super) fn take_scheduled(&self) -> bool {
         std::mem::take(&mut self.state.lock().is_scheduled)
     }
