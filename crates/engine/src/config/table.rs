@@ -669,7 +669,7 @@ settings! {
     /// New connections over TLS that are accepted at a time.
     max_new_tls_connections_per_cycle: u32 {
         name: "max-new-tls-connections-per-cycle", kind: Kind::Int { min: 1, max: 1000 }, initial: Is("1"),
-        group: Group::Compatibility, support: Support::NoEffect("Connections are accepted by a thread that serves no clients.")
+        group: Group::Compatibility, support: Support::NoEffect("Handshakes come one at a time between the requests of others.")
     }
     /// Commands whose keys are asked for before they run.
     prefetch_batch_max_size: u32 {

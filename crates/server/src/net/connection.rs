@@ -1,7 +1,7 @@
 //! What the loop keeps for one connection beside the service's state. Knows no protocol.
 
 use super::held::Held;
-use super::io::Io;
+use super::io::{Event, Io};
 use super::service::{CloseReason, ConnectionId};
 use std::time::Instant;
 
@@ -15,6 +15,8 @@ pub(super) struct Connection<C, S> {
     pub(super) id: ConnectionId,
     pub(super) phase: Phase,
     pub(super) intake: Intake,
+    /// What has happened to it, while it waits for its turn among those that take long.
+    pub(super) in_slow_lane: Option<Event>,
     /// When bytes last came or went.
     pub(super) active_at: Instant,
     /// How much unsent output the service knows of, in bytes.
@@ -48,12 +50,17 @@ impl<C, S> Connection<C, S> {
 /// Where a connection's input goes.
 ///
 /// ```text
+///   Handshake
+///     | its end
+///     v
 ///   Buffer -- Fill --> Room -- the value is whole --> Head -- Fill --> Room
 ///     ^                                                 |
 ///     +------- more than a head came and no value ------+
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intake {
+    /// To the connection's TLS, which takes long over it.
+    Handshake,
     /// Into the worker's buffer.
     Buffer,
     /// To where the service has room for it: it is part of a long value.

@@ -248,6 +248,10 @@ impl Io for Epoll {
         socket.tls.is_none()
     }
 
+    fn is_handshaking(&self, socket: &EpollSocket) -> bool {
+        socket.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
     #[inline]
     fn unsent(&self, socket: &EpollSocket) -> usize {
         socket.unsent.len() + socket.tls.as_ref().map_or(0, |tls| tls.unsealed())

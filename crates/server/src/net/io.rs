@@ -98,6 +98,9 @@ pub(super) trait Io: Sized + Send {
     /// Whether what the socket receives are the service's bytes as they are.
     fn is_clear(&self, socket: &Self::Socket) -> bool;
 
+    /// Whether nothing can be received before a handshake has come to its end.
+    fn is_handshaking(&self, socket: &Self::Socket) -> bool;
+
     /// Bytes that have been offered to the kernel and not been taken. What is offered with the next [`Io::wait`] is not
     /// among them.
     fn unsent(&self, socket: &Self::Socket) -> usize;
@@ -118,6 +121,17 @@ pub(super) struct Event {
     pub(super) peer_ended: bool,
     /// Nothing can be sent any more, nor will more come.
     pub(super) broken: bool,
+}
+
+impl Event {
+    /// Adds what else has happened on the same socket.
+    #[inline]
+    pub(super) fn add(&mut self, event: Event) {
+        self.received |= event.received;
+        self.sent |= event.sent;
+        self.peer_ended |= event.peer_ended;
+        self.broken |= event.broken;
+    }
 }
 
 /// The outcome of a receive.

@@ -80,6 +80,11 @@ impl TlsSession {
         self.clear.memory()
     }
 
+    /// Whether the handshake is still under way.
+    pub(super) fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
     /// Whether the client has said that it sends no more.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended

@@ -308,6 +308,10 @@ impl Io for Uring {
         self.port(socket).tls.is_none()
     }
 
+    fn is_handshaking(&self, socket: &UringSocket) -> bool {
+        self.port(socket).tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
     #[inline]
     fn unsent(&self, socket: &UringSocket) -> usize {
         let port = self.port(socket);
@@ -536,11 +540,7 @@ impl Uring {
     fn report(&mut self, port: &mut Port, event: Event) {
         let (wait, index) = port.reported;
         if wait == self.waits {
-            let before = &mut self.coming[index];
-            before.received |= event.received;
-            before.sent |= event.sent;
-            before.peer_ended |= event.peer_ended;
-            before.broken |= event.broken;
+            self.coming[index].add(event);
         } else {
             port.reported = (self.waits, self.coming.len());
             self.coming.push(Event { token: port.token, ..event });

@@ -5,6 +5,7 @@ mod lending;
 mod long_values;
 mod mail;
 mod meanwhile;
+mod slow_lane;
 mod unsent;
 mod upkeep;
 
@@ -18,6 +19,7 @@ use super::service::{CloseReason, Service};
 use super::slab::{Key, Slab};
 use datagrams::{HeldAnswers, datagram_token};
 use lending::{Away, Crew};
+use slow_lane::SlowLane;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,6 +65,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     /// Those of connections with which calls run on other threads, until one of these ends.
     awaiting_events: Vec<Event>,
     awaiting_letters: Vec<Letter<S::Message>>,
+    /// Connections whose turn takes so long that few of them have it at a time.
+    slow_lane: SlowLane,
     /// Connections whose output left at once although they asked to be resumed after it: they go on in the next turn,
     /// so that others have theirs. And those that go on in this one.
     resume_next: Vec<Key>,
@@ -131,6 +135,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             postponed_letters: Vec::new(),
             awaiting_events: Vec::new(),
             awaiting_letters: Vec::new(),
+            slow_lane: SlowLane::default(),
             resume_next: Vec::new(),
             resume_now: Vec::new(),
             holding: Vec::new(),
@@ -156,6 +161,10 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
                 self.deal_with_postponed(worker);
             }
             self.deal_with_events(worker);
+            if !self.slow_lane.is_empty() {
+                self.serve_slow_lane(worker);
+            }
+            self.slow_lane.begin_turn();
             self.resume_waiting(worker);
             // Where the loop was lent there is nothing left here that would be done.
             if self.away.is_some() {
@@ -234,7 +243,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let mut timeout = next.saturating_duration_since(self.now);
         let mailbox = self.mail.mailbox(self.index);
         let has_postponed = !self.postponed_events.is_empty() || !self.postponed_letters.is_empty();
-        if !mailbox.may_sleep() || !self.resume_next.is_empty() || has_postponed || !self.letters.is_empty() {
+        let has_work = !self.resume_next.is_empty() || !self.letters.is_empty() || !self.slow_lane.is_empty();
+        if !mailbox.may_sleep() || has_work || has_postponed {
             timeout = Duration::ZERO;
         }
         let events = self.io.wait(timeout);
@@ -308,6 +318,10 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     /// Does what an event asks for beside receiving; `false` if nothing is to be received now.
     #[inline(never)]
     fn on_more_than_input(&mut self, worker: &mut S::Worker, key: Key, event: Event) -> bool {
+        if (event.broken || event.peer_ended) && !self.slow_lane.may_end_now() {
+            self.take_slow_lane(key, event);
+            return false;
+        }
         let Some(connection) = self.connections.get_mut(key) else { return false };
         if event.broken && connection.phase != Phase::Open {
             self.close(worker, key, CloseReason::PeerClosed);

@@ -1,10 +1,10 @@
 //! Connections end as they should, and alone.
 
 use crate::echo::{Message, pattern};
-use crate::harness::{Server, eventually, raise_open_files};
+use crate::harness::{Server, eventually, raise_open_files, tcp};
 use std::net::Shutdown::Write;
 use std::sync::atomic::Ordering;
-use tenon_server::net::CloseReason;
+use tenon_server::net::{CloseReason, FrontEnd, Wanted};
 
 #[test]
 fn requests_before_the_clients_end_are_answered() {
@@ -50,6 +50,28 @@ fn quit_flushes_and_cut_does_not() {
     let client = server.connect();
     client.send("unsent\ncut\n");
     assert_eq!(client.rest(), b"");
+}
+
+#[test]
+fn others_come_before_the_ends_of_many() {
+    raise_open_files();
+    let server = Server::start_with(1, vec![tcp(FrontEnd::Resp, "127.0.0.1")]);
+    let mut many: Vec<_> = (0..200).map(|_| server.connect_known()).collect();
+    for parked in &many[100..] {
+        parked.send("park\n");
+    }
+    eventually("all to be parked", || (server.echo.parked.load(Ordering::Relaxed) == 100).then_some(()));
+    let (mut asks, mut holds) = (server.connect_known(), server.connect_known());
+    holds.send("hold it\n");
+    eventually("the worker to be held", || (server.echo.holding.load(Ordering::SeqCst) == 1).then_some(()));
+    many.clear();
+    asks.send("closed\n");
+    server.echo.release("it");
+    let closed: usize = asks.line().trim_end().parse().unwrap();
+    // A ring tells of some twenty sockets at a time, and there are no more of them in its turns.
+    assert!(closed < 100 || !matches!(crate::IO, Wanted::Epoll), "{closed} were closed before");
+    assert_eq!(holds.line(), "held it\n");
+    eventually("all to be closed", || (server.echo.closed.lock().unwrap().len() == 200).then_some(()));
 }
 
 #[test]

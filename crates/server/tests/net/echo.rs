@@ -29,7 +29,7 @@ pub const SOFT_FOR: Duration = Duration::from_secs(4);
 /// `big N` with N bytes by reference, `fill N` (behind its line N bytes, which it takes into its room) with `filled` if they
 /// are the pattern's, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
 /// `hold N` with `held N` once N is released (a datagram with itself), `hold-panic N` with a panic then, `thread` with the name of the thread,
-/// `messages` with how many messages there were,
+/// `messages` with how many messages there were, `closed` with how many connections were closed,
 /// `log N` with itself once the log is on disk up to N (as a datagram, too), `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
 #[derive(Default)]
 pub struct Echo {
@@ -166,6 +166,10 @@ impl Echo {
                 [b"who"] => out.tail().extend_from_slice(format!("{}\n", client.peer.id.worker).as_bytes()),
                 [b"messages"] => {
                     let count = self.messages.load(Ordering::SeqCst);
+                    out.tail().extend_from_slice(format!("{count}\n").as_bytes());
+                }
+                [b"closed"] => {
+                    let count = self.closed.lock().unwrap().len();
                     out.tail().extend_from_slice(format!("{count}\n").as_bytes());
                 }
                 [b"quit"] => {

@@ -39,8 +39,17 @@ fn start_encrypting(
     write_buffer: usize,
     tell: impl Fn(TlsEvent) + Send + Sync + 'static,
 ) -> Server {
+    start_on(2, provider, write_buffer, tell)
+}
+
+fn start_on(
+    workers: usize,
+    provider: CryptoProvider,
+    write_buffer: usize,
+    tell: impl Fn(TlsEvent) + Send + Sync + 'static,
+) -> Server {
     let endpoint = Endpoint::Tls { bind: Bind::parse("127.0.0.1"), port: 0 };
-    let server = Server::start_with(2, vec![Listen { front_end: FrontEnd::Resp, endpoint }]);
+    let server = Server::start_with(workers, vec![Listen { front_end: FrontEnd::Resp, endpoint }]);
     let key = PrivateKeyDer::from_pem_file(file("server.key.pem")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(provider)).with_safe_default_protocol_versions().unwrap();
     let config = config.with_no_client_auth().with_single_cert(vec![certificate("server.pem")], key);
@@ -118,6 +127,29 @@ fn line(client: &mut Client) -> String {
     let mut line = String::new();
     client.read_line(&mut line).unwrap();
     line
+}
+
+#[test]
+fn others_come_before_the_handshakes_of_many() {
+    let server = start_on(1, ring::default_provider(), 16 * 1024, |_| {});
+    let (mut asks, mut holds) = (connect(&server), connect(&server));
+    for client in [&mut asks, &mut holds] {
+        client.get_mut().write_all(b"hello\n").unwrap();
+        assert_eq!(line(client), "hello\n");
+    }
+    let many: Vec<_> = (0..100).map(|_| socket(&server)).collect();
+    eventually("all to be known", || (server.echo.peers.lock().unwrap().len() == 102).then_some(()));
+    holds.get_mut().write_all(b"hold it\n").unwrap();
+    eventually("the worker to be held", || (server.echo.holding.load(Ordering::SeqCst) == 1).then_some(()));
+    for mut socket in &many {
+        socket.write_all(b"this is no handshake, which ends the connection").unwrap();
+    }
+    asks.get_mut().write_all(b"closed\n").unwrap();
+    server.echo.release("it");
+    let closed: usize = line(&mut asks).trim_end().parse().unwrap();
+    assert!(closed < 50, "{closed} handshakes came before");
+    assert_eq!(line(&mut holds), "held it\n");
+    eventually("all to be closed", || (server.echo.closed.lock().unwrap().len() == 100).then_some(()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::Worker;
 use crate::net::connection::{Intake, Phase};
-use crate::net::io::{Io, Received};
+use crate::net::io::{Event, Io, Received};
 use crate::net::service::{CloseReason, Service};
 use crate::net::slab::Key;
 
@@ -15,7 +15,7 @@ const HEAD_BYTES: usize = 2 * 1024;
 const RECEIVES_PER_TURN: usize = 4;
 
 impl<S: Service, I: Io> Worker<'_, S, I> {
-    /// Delivers input that is part of a long value, or may be the head of one.
+    /// Delivers input that is part of a long value, or may be the head of one. (A handshake's takes another way.)
     #[inline(never)]
     pub(super) fn receive_long(&mut self, worker: &mut S::Worker, key: Key) {
         for _ in 0..RECEIVES_PER_TURN {
@@ -23,6 +23,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             match connection.intake {
                 Intake::Room => self.receive_into_room(worker, key),
                 Intake::Head => self.receive_head(worker, key),
+                Intake::Handshake => return self.take_slow_lane(key, Event::default()),
                 Intake::Buffer => return,
             }
             let Some(connection) = self.connections.get_mut(key) else { return };

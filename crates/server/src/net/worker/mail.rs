@@ -108,6 +108,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 return self.mailbox().connection_gone();
             }
         };
+        let intake = if tls.is_some() { Intake::Handshake } else { Intake::Buffer };
         let socket = match self.io.open(fd, tls, key.to_u64()) {
             Ok(socket) => socket,
             Err(error) => {
@@ -126,7 +127,8 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             held: Held::default(),
             id,
             phase,
-            intake: Intake::Buffer,
+            intake,
+            in_slow_lane: None,
             active_at: self.now,
             unsent_noted: 0,
             over_soft_since: None,

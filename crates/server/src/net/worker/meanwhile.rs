@@ -20,6 +20,7 @@ impl<S: Service, I: Io> Meanwhile<S::Worker> for Worker<'_, S, I> {
         self.in_call = true;
         // The turn's other events first: the next wait would lose them.
         self.deal_with_events(worker);
+        self.serve_slow_lane(worker);
         // What an earlier turn has left comes first.
         let left: Vec<_> = std::mem::take(&mut self.letters).into_iter().rev().collect();
         let mut letters = Vec::new();
@@ -62,12 +63,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
     pub(super) fn put_off(&mut self, event: Event) {
         let list = if self.in_call { &mut self.postponed_events } else { &mut self.awaiting_events };
         match list.iter_mut().rev().find(|earlier| earlier.token == event.token) {
-            Some(earlier) => {
-                earlier.received |= event.received;
-                earlier.sent |= event.sent;
-                earlier.peer_ended |= event.peer_ended;
-                earlier.broken |= event.broken;
-            }
+            Some(earlier) => earlier.add(event),
             None => list.push(event),
         }
     }
