@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::session::Session;
 use parking_lot::Mutex;
 
 /// Redis's reply while `stop-writes-on-bgsave-error` stops writes.
@@ -56,9 +57,15 @@ impl Engine {
         if self.pause.refuses_writes() { self.reason() } else { None }
     }
 
+    /// The error that a script's write is answered with. Within EXEC it is that of its begin, as what ran before the script
+    /// cannot be taken back.
+    pub(crate) fn refusal_in_script(&self, session: &Session) -> Option<CmdError> {
+        session.in_exec.as_ref().map_or_else(|| self.refusal(), |at_exec| at_exec.refusal.clone())
+    }
+
     /// The error of a script that may write, by its own flags.
-    pub(crate) fn refusal_of_scripts(&self) -> Option<CmdError> {
-        let error = self.refusal()?;
+    pub(crate) fn refusal_of_scripts(&self, session: &Session) -> Option<CmdError> {
+        let error = self.refusal_in_script(session)?;
         let Some(why) = error.to_string().strip_prefix(LOG_FAILED).map(str::to_owned) else {
             return Some(CmdError::text(
                 "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. \

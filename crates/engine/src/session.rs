@@ -5,6 +5,7 @@ use crate::args::OwnedArgs;
 use crate::blocking::Parked;
 use crate::clients::Client;
 use crate::command::{ChannelKind, Command};
+use crate::errors::CmdError;
 use crate::pubsub::{Subscriptions, Topic};
 use crate::table::Resolved;
 use crate::tracking::{Caching, SessionTracking};
@@ -81,6 +82,13 @@ impl Roles {
     }
 }
 
+/// What stood against its scripts' writes when EXEC began.
+#[derive(Debug)]
+pub(crate) struct AtExec {
+    pub(crate) refusal: Option<CmdError>,
+    pub(crate) out_of_memory: bool,
+}
+
 /// Commands that MULTI has queued.
 #[derive(Debug, Default)]
 pub struct Transaction {
@@ -136,8 +144,9 @@ pub struct Session {
     pub(crate) parked: Option<Parked>,
     /// How it is told of changes, if it is (CLIENT TRACKING).
     pub tracking: Option<Box<SessionTracking>>,
-    /// Whether EXEC runs its queue now: nothing may wait then, nor begin to listen to other clients' commands.
-    pub(crate) in_exec: bool,
+    /// What held when EXEC began to run its queue, while it does: nothing may wait then, nor begin to listen to other clients'
+    /// commands.
+    pub(crate) in_exec: Option<AtExec>,
     /// Whether what EXEC has written is sent though it began in silence (CLIENT REPLY OFF): then it is messages, and what was
     /// answered once a CLIENT REPLY ON had run.
     pub(crate) exec_is_heard: bool,
@@ -171,7 +180,7 @@ impl Session {
             subscriptions: None,
             parked: None,
             tracking: None,
-            in_exec: false,
+            in_exec: None,
             exec_is_heard: false,
             pausing: None,
             closing: false,
@@ -240,7 +249,7 @@ impl Session {
 
     /// Whether EXEC runs its queue now.
     pub fn is_in_exec(&self) -> bool {
-        self.in_exec
+        self.in_exec.is_some()
     }
 
     /// Notes that a command is over: CLIENT CACHING was said for it, unless it was one about the client itself, or

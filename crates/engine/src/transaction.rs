@@ -10,7 +10,8 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::large_calls::LargeSizes;
 use crate::locking::{MOMENT, OnBusy};
-use crate::session::{ReplyMode, Session, Transaction, WatchedKey};
+use crate::scripting::is_script_call;
+use crate::session::{AtExec, ReplyMode, Session, Transaction, WatchedKey};
 use crate::shards::Locked;
 use crate::table::Resolved;
 use crate::watch::{AtWatch, DirtyFlag};
@@ -143,7 +144,11 @@ impl Engine {
         if !silent {
             reply.array(transaction.queue.len());
         }
-        session.in_exec = true;
+        let calls_scripts = transaction.queue.iter().any(|(it, _)| is_script_call(it.command));
+        session.in_exec = Some(AtExec {
+            refusal: if calls_scripts { self.refusal() } else { None },
+            out_of_memory: calls_scripts && !self.make_room(worker),
+        });
         // Libraries are of no shard: others change them in the log behind this, or before.
         let changes_libraries = transaction.queue.iter().any(|(it, _)| it.command.flags.any(Flags::CHANGES_LIBRARIES));
         let order = changes_libraries.then(|| self.scripts.libraries.keep_order());
@@ -199,7 +204,7 @@ impl Engine {
                 reply.out().append(&mut unheard);
             }
         }
-        session.in_exec = false;
+        session.in_exec = None;
         session.exec_is_heard = silent;
         match expected {
             Some(expected) => self.end_switching_unit(worker, expected),

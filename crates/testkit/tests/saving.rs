@@ -292,7 +292,18 @@ fn a_directory_that_is_gone_fails_saves_and_nothing_else() {
     assert_eq!(refused, "ERR Errors trying to SHUTDOWN. Check logs.");
     ok(&mut client, "CONFIG SET stop-writes-on-bgsave-error no");
     ok(&mut client, "SET key other");
-    ok(&mut client, "CONFIG SET stop-writes-on-bgsave-error yes");
+    // A transaction that has begun to write is whole, whatever stands against writes before its end.
+    ok(&mut client, "MULTI");
+    for queued in ["SET key third", "CONFIG SET stop-writes-on-bgsave-error yes"] {
+        assert_eq!(text(call(&mut client, queued)), "QUEUED");
+    }
+    for script in ["return redis.call('SET', 'key', 'script')", "#!lua\nreturn redis.call('SET', 'key', 'script')"] {
+        let queued = client.call(&[b"EVAL", script.as_bytes(), b"0"]).expect("an answer");
+        assert_eq!(text(queued), "QUEUED");
+    }
+    let ok_four_times = Value::Array(vec![Value::Simple(b"OK".to_vec()); 4]);
+    assert_eq!(call(&mut client, "EXEC"), ok_four_times);
+    assert!(text(call(&mut client, "SET key other")).starts_with("MISCONF "));
     fs::create_dir(&gone).expect("a directory");
     assert_eq!(text(call(&mut client, "BGSAVE")), "Background saving started");
     wait_until("a save that goes well", || info(&mut client, "rdb_last_bgsave_status") == "ok");

@@ -44,7 +44,7 @@ impl Engine {
 
     /// Whether a session may wait now.
     pub fn may_wait(&self, cx: &SessionCx<'_>) -> bool {
-        !cx.session.in_exec
+        !cx.session.is_in_exec()
     }
 
     /// Parks a session until its writes are safe, or the time is over.

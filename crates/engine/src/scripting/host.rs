@@ -204,7 +204,7 @@ impl<'e> ScriptHost<'_, 'e> {
         // What it has written already cannot be taken back, so it goes on.
         if flags.any(Flags::WRITE)
             && !self.wrote
-            && let Some(error) = self.engine.refusal()
+            && let Some(error) = self.engine.refusal_in_script(self.session)
         {
             return Err(error);
         }

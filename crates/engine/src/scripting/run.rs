@@ -14,6 +14,7 @@ use crate::errors::{CmdError, exact, text_bytes};
 use crate::locking::OnBusy;
 use crate::meanwhile;
 use crate::monitor;
+use crate::session::Session;
 use crate::shards::Held;
 use crate::table::Resolved;
 use crate::worker::Worker;
@@ -273,11 +274,18 @@ impl Engine {
     }
 
     /// What must hold before a script runs, and what it may then do.
-    fn rights(&self, worker: &mut Worker, flags: ScriptFlags, access: Access) -> Result<Rights, CmdError> {
-        let out_of_memory = !self.make_room(worker);
+    fn rights(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        flags: ScriptFlags,
+        access: Access,
+    ) -> Result<Rights, CmdError> {
+        // As in Redis it is looked once for all of EXEC's commands.
+        let out_of_memory = session.in_exec.as_ref().map_or_else(|| !self.make_room(worker), |exec| exec.out_of_memory);
         let no_writes = flags.any(ScriptFlags::NO_WRITES);
         if !flags.any(ScriptFlags::UNSAID) {
-            if !no_writes && let Some(error) = self.refusal_of_scripts() {
+            if !no_writes && let Some(error) = self.refusal_of_scripts(session) {
                 return Err(error);
             }
             if !no_writes && access == Access::ReadOnly {
@@ -305,7 +313,7 @@ impl Engine {
         access: Access,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
-        let rights = self.rights(cx.worker, runnable.flags(), access)?;
+        let rights = self.rights(cx.worker, cx.session, runnable.flags(), access)?;
         let memory_max = self.config.script_memory_max() as usize;
         let subject = runnable.subject();
         let interpreter = match runnable {
