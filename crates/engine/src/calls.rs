@@ -209,6 +209,11 @@ impl Engine {
         }
     }
 
+    /// Whether a call has lent its loop.
+    pub(crate) fn has_lent_calls(&self) -> bool {
+        !self.calls.state.lock().lent.is_empty()
+    }
+
     /// A call that is waited for as one that has lent its loop, for what is not done yet when its worker goes on; `None` where
     /// nobody moves bytes, and nothing goes on beside anything.
     pub fn lent_call(&self) -> Option<LentCall> {

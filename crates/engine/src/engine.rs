@@ -30,6 +30,7 @@ use crate::onlookers::Onlookers;
 use crate::pause::Pause;
 use crate::prefixes::Prefixes;
 use crate::pubsub::PubSub;
+use crate::quiet::Activity;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
 use crate::recent::RecentMost;
@@ -180,6 +181,7 @@ pub struct Engine {
     pub(crate) wasted_memory: AtomicUsize,
     /// Commands and bytes a second, of late.
     pub rates: Rates,
+    pub(crate) activity: Activity,
     /// When what long blocks have left and nobody needs goes back, in milliseconds since the UNIX epoch.
     pub(crate) extents_released_at_ms: AtomicU64,
     /// The process's allocator, told of by whoever chose it.
@@ -272,6 +274,7 @@ impl Engine {
         Engine {
             startup_memory: tenon_ds::memory::used() as u64,
             rates: Rates::default(),
+            activity: Activity::default(),
             extents_released_at_ms: AtomicU64::new(0),
             allocator: OnceLock::new(),
             releases: Releases::default(),
@@ -481,7 +484,7 @@ impl Engine {
             self.serve_left(worker);
         }
         self.broadcast_changes(worker);
-        next
+        self.tick_at_rest(worker, next)
     }
 
     /// The part of a tick that nobody waits for.

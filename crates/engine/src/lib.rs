@@ -59,6 +59,7 @@ pub mod pause;
 mod pausing;
 pub mod prefixes;
 pub mod pubsub;
+mod quiet;
 pub mod random;
 pub mod rates;
 pub mod reaper;

@@ -186,6 +186,11 @@ impl Shards {
         first.load(Ordering::Relaxed) <= now_ms && first.swap(u64::MAX, Ordering::Acquire) <= now_ms
     }
 
+    /// When the first key of a part is due, as far as anybody has said; `u64::MAX` if none is.
+    pub(crate) fn part_due_ms(&self, part: usize) -> u64 {
+        self.parts[part].0.load(Ordering::Relaxed)
+    }
+
     /// Says when the first key of a part is due, as far as the caller has seen.
     pub fn set_first_due(&self, part: usize, due_ms: u64) {
         self.parts[part].0.fetch_min(due_ms, Ordering::Relaxed);

@@ -9,6 +9,7 @@ use crate::compact::Compaction;
 use crate::journal::KnownJournal;
 use crate::lendings::{Owed, Rest};
 use crate::memory::Room;
+use crate::quiet::KnownActivity;
 use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
 use crate::record::Record;
@@ -91,6 +92,8 @@ pub struct Worker {
     pub(crate) expired_at_ms: u64,
     /// When it looked last for clients that have stalled in the middle of a value, in milliseconds since the UNIX epoch.
     pub(crate) looked_for_stalled_ms: u64,
+    /// What it knows of its clients' activity.
+    pub(crate) activity: KnownActivity,
     /// The snapshot that it has handed something over to.
     pub(crate) snapshot: KnownSnapshot,
     /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
@@ -148,6 +151,7 @@ impl Worker {
             expires_from: 0,
             expired_at_ms: 0,
             looked_for_stalled_ms: 0,
+            activity: KnownActivity::default(),
             snapshot: KnownSnapshot::default(),
             has_handed_over: false,
             waits_for_another_turn: false,

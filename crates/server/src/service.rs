@@ -311,7 +311,8 @@ impl Service for Tenon {
     }
 
     fn wakes_in(&self, worker: &Worker) -> Option<Duration> {
-        self.engine.next_end_of_wait(worker)
+        let ends_rest = self.engine.ends_rest(worker);
+        self.engine.next_end_of_wait(worker).into_iter().chain(ends_rest).min()
     }
 
     fn max_clients(&self) -> usize {
