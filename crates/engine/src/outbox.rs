@@ -3,6 +3,7 @@
 //! a reply. Knows nothing of what is sent.
 
 use crate::clients::{Client, Message};
+use crate::config::ClientClass;
 use crate::engine::Engine;
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -103,6 +104,17 @@ impl<'a> Parcel<'a> {
 }
 
 impl Engine {
+    /// The most bytes that one command may answer by repeating what is stored: a client's limit for its output, or what is left
+    /// of the memory's.
+    pub fn answer_max(&self) -> usize {
+        let hard_bytes = self.config.output_buffer_limit(ClientClass::Normal).hard_bytes as usize;
+        match (hard_bytes, self.config.maxmemory() as usize) {
+            (0, 0) => usize::MAX,
+            (0, limit) => limit.saturating_sub(tenon_ds::memory::used()),
+            (hard_bytes, _) => hard_bytes,
+        }
+    }
+
     /// Sends a client something, behind whatever it is being answered now. Any thread may, whatever it holds: nothing
     /// is locked in here that anyone waits in.
     ///

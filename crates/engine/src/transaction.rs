@@ -140,6 +140,8 @@ impl Engine {
             reply.null_array();
             return Ok(());
         }
+        let answer = reply.out().mark();
+        let answer_max = self.config.output_buffer_limit(session.client.class()).hard_bytes as usize;
         let silent = session.reply.is_silent();
         if !silent {
             reply.array(transaction.queue.len());
@@ -202,6 +204,10 @@ impl Engine {
             if muted && session.reply == ReplyMode::On && !session.closing {
                 // CLIENT REPLY ON. Where EXEC itself began in silence there is no array.
                 reply.out().append(&mut unheard);
+            }
+            if answer_max > 0 && reply.out().len_since(answer) > answer_max {
+                // As in Redis: all is done, but nobody is told of more.
+                session.closing = true;
             }
         }
         session.in_exec = None;

@@ -146,11 +146,11 @@ impl MemcacheConnection {
             self.is_new = false;
             self.binary = (input[0] == REQUEST_MAGIC).then(BinaryDecoder::new);
         }
-        if self.is_watching {
-            return Flow::Continue;
-        }
         if !self.may_stay(engine) {
             return Flow::Close;
+        }
+        if self.is_watching {
+            return Flow::Continue;
         }
         self.turn_left = match engine.config.memcached_requests_per_turn() {
             0 => u32::MAX,

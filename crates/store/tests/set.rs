@@ -194,9 +194,20 @@ fn samples_are_members_and_as_many_as_asked_for() {
                 |member| {
                     assert!(model.contains(&member.to_vec()));
                     repeated += 1;
+                    true
                 },
             );
             assert_eq!(repeated, 3 * len);
+            let mut first = 0;
+            set.view().sample_repeated(
+                3 * len,
+                || source.next(),
+                |_| {
+                    first += 1;
+                    first < 2
+                },
+            );
+            assert_eq!(first, 2, "it wanted no more");
             let one = set.view().sample(|| source.next()).unwrap();
             assert!(model.contains(&one.to_vec()));
         }

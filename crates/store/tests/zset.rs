@@ -192,6 +192,7 @@ fn samples_are_members_and_fair() {
                 |member, score| {
                     assert_eq!(view.score(&member.to_vec()), Some(score));
                     repeated += 1;
+                    true
                 },
             );
             assert_eq!(repeated, wanted);

@@ -131,6 +131,27 @@ fn a_login_that_fails_stands_in_the_acl_log() {
 }
 
 #[test]
+fn a_watcher_whose_user_loses_its_rights_is_closed() {
+    let server = Server::tenon(&[("memcached-auth", "yes"), ("requirepass", "secret")]).expect("tenon starts");
+    let mut redis = resp(&server);
+    redis.call(&[b"AUTH", b"secret"]).expect("a reply");
+    let ok = Value::Simple(b"OK".to_vec());
+    for loss in [b"off".as_slice(), b"-get", b"resetkeys"] {
+        let user: &[&[u8]] = &[b"ACL", b"SETUSER", b"user", b"reset", b"on", b">pass", b"+@all", b"~*", b"&*"];
+        assert_eq!(redis.call(user).expect("a reply"), ok);
+        let mut watcher = server.connect(Dialect::Memcache, PATIENCE).expect("connected");
+        watcher.write_all(b"set a 0 0 9\r\nuser pass\r\nwatch mutations\r\n").expect("sent");
+        let mut begun = [0; b"STORED\r\nOK\r\n".len()];
+        watcher.read_exact(&mut begun).expect("an answer");
+        assert_eq!(&begun, b"STORED\r\nOK\r\n");
+        assert_eq!(redis.call(&[b"ACL", b"SETUSER", b"user", loss]).expect("a reply"), ok);
+        let mut rest = Vec::new();
+        watcher.read_to_end(&mut rest).expect("the connection ends");
+        assert_eq!(rest, b"");
+    }
+}
+
+#[test]
 fn busy_keys_are_found_in_both_protocols() {
     let server = start();
     let mut redis = resp(&server);

@@ -23,7 +23,7 @@ const KEYS_MIN: u64 = 64;
 pub static CLUSTER: Experiment = Experiment {
     name: "cluster",
     title: "One node and three",
-    summary: "Fifty connections for each node get and set values of 32 bytes, on one server and on three. Redis's and \
+    summary: "Many connections for each node get and set values of 32 bytes, on one server and on three. Redis's and \
               Valkey's form a cluster; which node has a key, the client knows from its slot. Servers of memcached's protocols \
               know nothing of each other: the client divides the keys over them in the same way. Each node has cores of its own where the machine \
               has enough; where it has not, all of them and the client share all, and only the cost of an operation is to be \
@@ -40,6 +40,7 @@ pub static CLUSTER: Experiment = Experiment {
 };
 
 fn run(session: &mut Session) -> Result<()> {
+    session.measured_on("keys", keys(session));
     let started: Vec<Contender> =
         session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
     for nodes in [1, 3] {
@@ -142,9 +143,14 @@ fn expect_ok(reply: &Value) -> Result<()> {
     }
 }
 
+/// How many keys all nodes have together.
+fn keys(session: &Session) -> u64 {
+    (session.keys() / 10).max(KEYS_MIN)
+}
+
 /// Loads all nodes at once, each with the keys that are its own.
 fn measured(session: &Session, servers: &[Running], case: &Case, round: u64) -> Result<Reading> {
-    let stock = Stock::short((session.keys() / 10).max(KEYS_MIN));
+    let stock = Stock::short(keys(session));
     let threads = session.client_threads().div_ceil(servers.len());
     let shape = Shape { threads, ..session.usual_shape(1) };
     on_each(servers, |node, server| {

@@ -14,7 +14,7 @@ const SYSCALLS: Figure = Figure { name: "syscalls_op", heading: "system calls/op
 pub static COUNTERS: Experiment = Experiment {
     name: "counters",
     title: "What an operation asks of the machine",
-    summary: "While fifty connections get and set values of 32 bytes to 1 MiB, perf counts what the server does; where \
+    summary: "While many connections get and set values of 32 bytes to 1 MiB, perf counts what the server does; where \
               perf counts no system calls, strace does, which slows the server down. What the machine does not count is left \
               out and named.",
     study: "Waterloo; in-memory data management",
@@ -54,6 +54,7 @@ fn run(session: &mut Session) -> Result<()> {
             }
         }
         let keys = (session.keys() / 10).min(BYTES_ALL / *len as u64).max(1);
+        session.measured_on("keys", keys);
         let stock = Stock::of(keys, *len);
         // What it takes to fill them is nobody's question.
         session.counting = false;

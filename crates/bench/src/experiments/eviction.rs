@@ -159,7 +159,11 @@ fn replay_in<D: Dialect>(
     let shape = Shape { connections: CONNECTIONS, threads: 1, until: Until::Exhausted, ..session.usual_shape(1) };
     let workload = Replay::new(dialect, Arc::clone(trace), values.clone());
     let (measured, workloads) = session.load(server, &target, &shape, vec![workload])?;
-    let hits = workloads.first().context("the workload comes back")?.hits();
+    let replayed = workloads.first().context("the workload comes back")?;
+    let hits = replayed.hits();
+    if replayed.left() > 0 {
+        bail!("{} requests of the trace were not sent", replayed.left());
+    }
     let resident = resident_bytes(server.pid().context("a started server has a process")?)?;
     Ok(measured
         .reading()

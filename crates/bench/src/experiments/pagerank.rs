@@ -33,7 +33,7 @@ const fn beside_spark(method: &'static [Spot]) -> Option<Ours> {
 pub static PAGERANK: Experiment = Experiment {
     name: "pagerank",
     title: "PageRank",
-    summary: "Ten iterations over the graphs that --graphs names, or over one that is drawn at random. Neighbours and rank \
+    summary: "A few iterations (ten; three with --quick) over the graphs that --graphs names, or over one that is drawn at random. Neighbours and rank \
               of each node are an object each. The client reads all of them and writes the new ranks; or a script does, \
               inside the server; or Spark does, on an RDD in its own memory (functions in Python), where pyspark is \
               installed; its CPU time is that of all its processes. All ranks are compared with those of a plain program: the differences add up to 1e-9 at most.",

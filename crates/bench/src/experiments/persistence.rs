@@ -25,7 +25,7 @@ const fn beside_none(at: &'static [Spot]) -> Option<Ours> {
 pub static PERSISTENCE: Experiment = Experiment {
     name: "persistence",
     title: "The price of keeping data",
-    summary: "Fifty connections set values of 32 bytes while nothing is kept, while snapshots are taken one after another, \
+    summary: "Many connections set values of 32 bytes while nothing is kept, while snapshots are taken one after another, \
               and while each write is logged, the log's first rewrite being over; servers that cannot keep data are left out.",
     study: "the memtier studies",
     databases: true,

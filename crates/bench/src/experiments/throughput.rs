@@ -24,7 +24,7 @@ const fn dips(servers: &'static [&'static str]) -> Option<Ours> {
 pub static THROUGHPUT: Experiment = Experiment {
     name: "throughput",
     title: "Throughput and cost of an operation",
-    summary: "Fifty connections get and set values of 32 bytes, with 1, 16 and 64 requests in flight on each, and get 16 keys \
+    summary: "Many connections get and set values of 32 bytes, with 1, 16 and 64 requests in flight on each, and get 16 keys \
               at once, which counts as 16 operations, as each language's clients do (beside the figures stands how); then every key is new, and the throughput of each tenth of a \
               second shows how the table grows, with 1 and 16 requests in flight: by the clock, in which all that the machine does \
               shows, and by the server's CPU time, in which only its own work does.",
@@ -94,16 +94,22 @@ fn run(session: &mut Session) -> Result<()> {
     let started: Vec<Contender> =
         session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
     session.sampling = true;
+    session.measured_on("keys", grown(session));
     session.grid(&started, &growing, speaks, |session, contender, case, _| {
         let server = session.start(contender, &session.settings())?;
         grow(session, &server, case)
     })
 }
 
+/// How many keys a growing server is given.
+fn grown(session: &Session) -> u64 {
+    session.keys().saturating_mul(session.scaled(1, 4))
+}
+
 /// Every key is set once, on a server that has none.
 fn grow(session: &Session, server: &Running, case: &Case) -> Result<crate::session::Reading> {
     let shape = Shape { until: Until::Exhausted, ..session.usual_shape(pipeline(case)) };
-    let stock = Stock::short(session.keys() * session.scaled(1, 4));
+    let stock = Stock::short(grown(session));
     let keys = Keys::counted_out(stock.keys);
     let (measured, _) = session.key_value(server, protocol(case)?, &shape, |thread| Spec {
         mix: Mix::SET,

@@ -49,7 +49,7 @@ pub const READ_MODIFY_WRITE: Figure =
 pub static YCSB: Experiment = Experiment {
     name: "ycsb",
     title: "YCSB",
-    summary: "Records of ten fields of 100 bytes: hashes with an index over RESP, JSON in one value over memcached's \
+    summary: "Records of some fields (ten of 100 bytes, unless told otherwise): hashes with an index over RESP, JSON in one value over memcached's \
               protocols (which have no scans, so no workload E), rows in PostgreSQL. They are loaded into a fresh server in one \
               language, and its resident memory is read; then the workloads run, each of as many operations as there are \
               records: those that insert none on servers that were loaded once in one language, those that do on one that was \

@@ -20,7 +20,7 @@ const PIPELINE: usize = 16;
 pub static YCSB_LOAD: Experiment = Experiment {
     name: "ycsb-load",
     title: "YCSB: latency against target throughput",
-    summary: "Operations of YCSB's workloads A, B and F on 100,000 records are due at a rate, whether or not earlier ones are \
+    summary: "Operations of YCSB's workloads A, B and F on a number of records are due at a rate, whether or not earlier ones are \
               answered, and their latency counts from then. Rates rise until a server carries less than nine tenths of what is due, \
               which is the last that it is asked for.",
     study: "ULB",
@@ -130,7 +130,7 @@ fn is_saturated(session: &Session, server: &impl Named, case: &Case, cases: &[Ca
     cases.iter().filter(is_lower).any(|lower| {
         let median = |figure: &str| session.median(server, lower, figure);
         // How much is due at a rate is random.
-        let due = median("operations").zip(median(UNSENT.name)).map(|(done, unsent)| done + unsent);
+        let due = median("operations").zip(median("unanswered")).map(|(done, unanswered)| done + unanswered);
         let due_s = due.map(|due| due / session.measured_for().as_secs_f64());
         median(OPS.name).zip(due_s).is_some_and(|(carried, due)| carried < CARRIED * due)
     })

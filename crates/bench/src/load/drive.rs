@@ -41,6 +41,8 @@ pub struct Thread<'a, W: Workload> {
     /// Connections with room for a request, once for each; of an open loop only.
     free: VecDeque<usize>,
     due: Option<Due>,
+    /// Connections without a request, as all that are left wait for replies; of a closed loop only.
+    idle: Vec<usize>,
     operations_left: u64,
     end_ns: u64,
     in_flight: usize,
@@ -119,6 +121,7 @@ pub fn prepare<'a, W: Workload>(
         connections,
         free,
         due,
+        idle: Vec::new(),
         operations_left,
         end_ns,
         in_flight,
@@ -156,6 +159,8 @@ impl<W: Workload> Thread<'_, W> {
                 // A hopeless backlog is not waited for longer than the load itself took.
                 if self.ended_late(now) {
                     self.give_up_backlog(now);
+                    // All of that time the server was waited for.
+                    last_reply = now;
                     break;
                 }
             }
@@ -234,12 +239,17 @@ impl<W: Workload> Thread<'_, W> {
         }
         let connection = &mut self.connections[index];
         while connection.in_flight() < self.plan.pipeline && !self.ended {
-            if self.operations_left == 0 || !connection.begin(&mut self.workload, now) {
-                self.ended = true;
+            if self.operations_left > 0 && connection.begin(&mut self.workload, now) {
+                self.operations_left -= 1;
+                self.in_flight += 1;
+            } else if self.operations_left > 0 && self.workload.waits() {
+                if connection.in_flight() == 0 {
+                    self.idle.push(index);
+                }
                 break;
+            } else {
+                self.ended = true;
             }
-            self.operations_left -= 1;
-            self.in_flight += 1;
         }
         self.send(index)
     }
@@ -335,7 +345,11 @@ impl<W: Workload> Thread<'_, W> {
         })?;
         self.in_flight -= finished;
         if !open && connection.in_flight() == 0 {
-            return self.fill(index, now);
+            self.fill(index, now)?;
+            if !self.idle.is_empty() {
+                std::mem::take(&mut self.idle).into_iter().try_for_each(|idle| self.fill(idle, now))?;
+            }
+            return Ok(());
         }
         if follow_up { self.send(index) } else { Ok(()) }
     }

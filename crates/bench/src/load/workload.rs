@@ -16,8 +16,14 @@ pub trait Workload: Send {
         Vec::new()
     }
 
-    /// Appends the first request of the next operation; `None`, with nothing appended, when there is none left.
+    /// Appends the first request of the next operation; `None`, with nothing appended, when there is none left, or none
+    /// [for now](Workload::waits).
     fn begin(&mut self, out: &mut Vec<u8>) -> Option<Self::Pending>;
+
+    /// Whether operations are left that wait for replies to others.
+    fn waits(&self) -> bool {
+        false
+    }
 
     /// Reads the front of what has come as the reply to the operation's last request. A wrong one is an error.
     ///

@@ -11,20 +11,34 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether somebody who speaks the target's protocol answers there.
 pub fn answers(target: &Target) -> bool {
+    ask_for_life(target).is_ok()
+}
+
+/// Asks whether somebody who speaks the target's protocol is there.
+///
+/// # Errors
+/// When nobody is, or who is there says something else: with that.
+pub fn ask_for_life(target: &Target) -> Result<()> {
     let (question, answer): (&[u8], &[u8]) = match target.protocol {
-        Protocol::Postgres => return version_and_process(target).is_ok(),
+        Protocol::Postgres => return version_and_process(target).map(drop),
         Protocol::Resp | Protocol::RespTls => (b"*1\r\n$4\r\nPING\r\n", b"+PONG"),
         Protocol::Text | Protocol::Meta => (b"version\r\n", b"VERSION"),
         Protocol::Binary => (b"\x80\x0b\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", b"\x81\x0b"),
     };
-    let ask = || -> Result<bool> {
-        let mut stream = target.connect(Some(PATIENCE))?;
-        stream.write_all(question)?;
-        let mut begins = vec![0; answer.len()];
-        stream.read_exact(&mut begins)?;
-        Ok(begins == answer)
-    };
-    ask().unwrap_or(false)
+    let mut stream = target.connect(Some(PATIENCE))?;
+    stream.write_all(question)?;
+    let mut said = Vec::new();
+    let mut buffer = [0; 256];
+    while said.len() < answer.len() {
+        match stream.read(&mut buffer)? {
+            0 => bail!("the connection ended after '{}'", said.escape_ascii()),
+            read => said.extend_from_slice(&buffer[..read]),
+        }
+    }
+    if !said.starts_with(answer) {
+        bail!("the answer is '{}'", said.trim_ascii_end().escape_ascii());
+    }
+    Ok(())
 }
 
 /// A server's own figures by their names: INFO, or memcached's stats.

@@ -1,13 +1,13 @@
 //! A server that somebody else has started. It is measured as it is, and never ended.
 
-use super::answers::{answers, own_figures};
+use super::answers::{ask_for_life, own_figures};
 use super::identity;
 use super::postgres::{make_table, version_and_process};
 use super::program::Persistence;
 use crate::machine::listening::listens;
 use crate::results::Build;
 use crate::target::{Protocol, Target};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tenon_client::Address;
@@ -36,9 +36,7 @@ impl External {
         if target.protocol == Protocol::Postgres {
             return External::database(target);
         }
-        if !answers(target) {
-            bail!("nobody at {target} answers");
-        }
+        ask_for_life(target).with_context(|| format!("nobody at {target} answers as a server of that kind does"))?;
         // A server may refuse to speak of itself, or know no process; it can be measured all the same.
         let figures = own_figures(target).unwrap_or_default();
         let figure = |names: &[&str]| {

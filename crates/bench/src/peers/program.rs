@@ -149,13 +149,14 @@ impl Program {
                 // It must be given a limit; without one asked for, one that nothing here reaches.
                 let limit = settings.memory_bytes.unwrap_or(64 << 30).div_ceil(1 << 20).max(1);
                 add(&["-m", &limit.to_string()]);
-                // Without being told so it does not start where an item could be more than half of its memory.
-                if limit == 1 {
-                    add(&["-I", "512k"]);
-                }
-                // Room for the key beside the value, in the steps that memcached's chunks have.
-                if settings.value_len_max > 1000 * 1024 {
-                    add(&["-I", &format!("{}k", (settings.value_len_max / (512 * 1024) + 1) * 512)]);
+                // Room for the key beside the value, in the steps that memcached's chunks have. Without being told so it does
+                // not start where an item could be more than half of its memory.
+                let longest =
+                    if settings.value_len_max > 1000 * 1024 { settings.value_len_max as u64 } else { 1 << 19 };
+                let wanted = (longest / (512 * 1024) + 1) * 512;
+                let item = wanted.min(limit * 512);
+                if item != 1024 {
+                    add(&["-I", &format!("{item}k")]);
                 }
             }
         }
@@ -240,6 +241,10 @@ mod tests {
         assert!(roomy.ends_with(" -I 4608k"), "{roomy}");
         let tiny = line("memcached", |settings| settings.memory_bytes = Some(1 << 20));
         assert!(tiny.ends_with(" -m 1 -I 512k"), "{tiny}");
+        let too_long = line("memcached", |settings| {
+            (settings.memory_bytes, settings.value_len_max) = (Some(3 << 20), 3 << 20);
+        });
+        assert!(too_long.ends_with(" -m 3 -I 1536k"), "{too_long}");
         let items = |settings: &mut Settings<'_>| {
             limited(settings);
             settings.memory_for_items = true;

@@ -1,5 +1,6 @@
 //! One page with everything in it: no script, no font, no file beside it. Knows not how anything was measured.
 
+use super::conditions::conditions;
 use super::limits::limits;
 use super::published::{Beside, beside};
 use super::svg::{self, Bars, Labels, Line, escape};
@@ -51,6 +52,12 @@ fn section(experiment: &Experiment, records: &[&Record], servers: &[&str]) -> St
         escape(experiment.study)
     );
     let owned: Vec<Record> = records.iter().map(|record| (*record).clone()).collect();
+    let conditions = conditions(&owned);
+    if !conditions.is_empty() {
+        html += "<ul class=\"facts\">";
+        conditions.iter().for_each(|line| html += &format!("<li>{}</li>", escape(line)));
+        html += "</ul>\n";
+    }
     let groups = groups(&owned);
     html += "<div class=\"plots\">\n";
     for plot in experiment.plots {

@@ -1,5 +1,6 @@
 //! An experiment's results as Markdown. Knows no drawing.
 
+use super::conditions::conditions;
 use super::limits::limits;
 use super::published::{Beside, beside};
 use super::tables::table;
@@ -16,6 +17,11 @@ pub fn section(experiment: &Experiment, records: &[Record]) -> String {
     }
     for (title, table) in limits(experiment, records) {
         text += &format!("\n{title}:\n\n{}", table.markdown());
+    }
+    let conditions = conditions(records);
+    if !conditions.is_empty() {
+        text += "\n";
+        conditions.iter().for_each(|line| text += &format!("- {line}\n"));
     }
     if !experiment.published.is_empty() {
         text += "\nPublished, on other machines:\n\n";

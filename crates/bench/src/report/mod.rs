@@ -1,5 +1,6 @@
 //! Results as tables and pages. Know not how anything was measured.
 
+mod conditions;
 mod html;
 mod limits;
 mod markdown;

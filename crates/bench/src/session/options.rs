@@ -45,7 +45,7 @@ pub struct Options {
     pub seconds: Option<Duration>,
 
     /// Keys in the servers; for `ycsb` and `ycsb-load` records [default: 1000000, with --quick 100000; records 100000, 10000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=KEYS_MAX))]
     pub keys: Option<u64>,
 
     /// Operations of each workload of `ycsb` [default: as many as there are records]
@@ -57,11 +57,11 @@ pub struct Options {
     pub connections: usize,
 
     /// Threads that each started server serves clients with [default: half of the cores, or as many as --server-cpus]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub server_threads: Option<usize>,
 
     /// Threads of the bench [default: half of the cores, or as many as --client-cpus]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub client_threads: Option<usize>,
 
     /// Processes that the clients of `ycsb`, `ycsb-load` and `records` are shared out to
@@ -160,6 +160,19 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 fn workload(text: &str) -> Result<&'static Mix, String> {
     Mix::of(text).ok_or_else(|| format!("'{text}' is no workload: A to F or WA to WG"))
+}
+
+/// So many keys are more than any machine has memory for.
+const KEYS_MAX: u64 = 1_000_000_000_000;
+
+/// So many threads are more than any machine has cores for.
+const THREADS_MAX: usize = 1024;
+
+fn threads(text: &str) -> Result<usize, String> {
+    at_least_one(text).and_then(|number| match number {
+        0..=THREADS_MAX => Ok(number),
+        _ => Err(format!("{number} threads are more than {THREADS_MAX}")),
+    })
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

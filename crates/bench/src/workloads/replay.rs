@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Requests that wait at most; beyond, the first goes ahead, so that the trace keeps its order but for so many.
+/// Requests that wait at most: none further behind them goes ahead, so that the trace keeps its order but for so many.
 const WAITING_MAX: usize = 64;
 
 /// The requests of a trace.
@@ -62,13 +62,17 @@ impl<D: Dialect> Replay<D> {
         }
     }
 
-    /// The next request: the first that waits for none in flight. Of those that do, whoever ends it goes on.
+    /// The requests that were not sent.
+    pub fn left(&self) -> usize {
+        self.trace.requests.len() - self.next + self.waiting.len()
+    }
+
+    /// The next request: the first that waits for none in flight.
     fn next_object(&mut self) -> Option<u32> {
-        let free = self.waiting.iter().position(|object| !self.in_flight.contains(object));
-        if let Some(place) = free.or((self.waiting.len() >= WAITING_MAX).then_some(0)) {
+        if let Some(place) = self.waiting.iter().position(|object| !self.in_flight.contains(object)) {
             return self.waiting.remove(place);
         }
-        loop {
+        while self.waiting.len() < WAITING_MAX {
             let object = *self.trace.requests.get(self.next)?;
             self.next += 1;
             if !self.in_flight.contains(&object) {
@@ -76,6 +80,7 @@ impl<D: Dialect> Replay<D> {
             }
             self.waiting.push_back(object);
         }
+        None
     }
 
     fn ended(&mut self, object: u32) {
@@ -104,6 +109,10 @@ impl<D: Dialect> Workload for Replay<D> {
         self.all_bytes += u64::from(self.trace.sizes[object as usize]);
         self.dialect.write_get(&Key::plain(u64::from(object)), out);
         Some(Pending::Get(object))
+    }
+
+    fn waits(&self) -> bool {
+        self.left() > 0
     }
 
     fn reply(&mut self, pending: &mut Pending, input: &[u8], out: &mut Vec<u8>) -> Result<Reply> {

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use tenon_bench::dialects::Resp;
 use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
 use tenon_bench::load::{Arrivals, Draw, Outcome, Pace, Plan, Reply, Until, Workload};
+use tenon_bench::traces::{Hits, Trace};
 use tenon_bench::values::{Lengths, Values};
-use tenon_bench::workloads::{KeyValue, Keys, Misses, Mix, Spec, Tally};
+use tenon_bench::workloads::{KeyValue, Keys, Misses, Mix, Replay, Spec, Tally};
 use tenon_client::Address;
 
 const KEYS: u64 = 500;
@@ -324,4 +325,35 @@ fn a_steady_open_loop_keeps_its_rate() {
     // All that was due is answered; on a machine that gives this process no time, some is in flight or unsent at the end.
     let (counted, in_flight_max) = (outcome.operations + outcome.unsent, 8 * 4);
     assert!((2_000 - in_flight_max..=2_000).contains(&counted), "{counted}");
+}
+
+#[test]
+fn a_trace_is_replayed_to_its_last_request() {
+    // Of one object, and of twenty in bursts: nearly every request waits for another.
+    let bursts = (0..1_000).map(|index| index / 50).collect();
+    for (requests, objects) in [(vec![0; 1_000], 1), (bursts, 20)] {
+        let toy = Toy::start(Manners::Good);
+        let trace = Arc::new(Trace { requests, sizes: vec![100; objects] });
+        let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        let plan = Plan {
+            address: &toy.address,
+            login: None,
+            tls: None,
+            connections: 8,
+            pipeline: 1,
+            pace: Pace::Closed,
+            draw: Draw::default(),
+            until: Until::Exhausted,
+            cores: &[],
+            progress: &progress,
+            stop: &stop,
+        };
+        let workload = Replay::new(Resp, trace, Values::new(100));
+        let (outcome, replayed) = tenon_bench::load::run(&plan, vec![workload], &mut ()).expect("all is sent");
+        assert_eq!((outcome.operations, replayed[0].left()), (1_000, 0));
+        // Each object is missed once, and fetched once.
+        let hits = 1.0 - objects as f64 / 1_000.0;
+        assert_eq!(replayed[0].hits(), Hits { requests: hits, bytes: hits });
+        assert_eq!(toy.requests(), 1_000 + objects as u64);
+    }
 }

@@ -1,5 +1,6 @@
 //! The commands of Redis, by family: an index.
 
+mod answer_limit;
 pub mod bitmap;
 pub mod cluster;
 mod combination;

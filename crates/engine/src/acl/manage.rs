@@ -116,7 +116,8 @@ impl Engine {
     pub fn user_changed(&self, user: &User) {
         self.acl.advance_epoch();
         for client in self.clients_of(user) {
-            if Roles::from_bits(client.roles.load(Ordering::Relaxed)).has(Roles::SUBSCRIBER) {
+            let roles = Roles::from_bits(client.roles.load(Ordering::Relaxed));
+            if roles.has(Roles::SUBSCRIBER) || roles.has(Roles::WATCHER) {
                 self.clients.tell(client.info.key, Message::RightsChanged);
             }
         }

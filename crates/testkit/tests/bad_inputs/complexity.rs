@@ -215,3 +215,42 @@ fn a_look_at_all_keys_lets_other_workers_go_on() {
     assert!(served >= 10, "only {served} answers meanwhile");
     assert_alive(&server);
 }
+
+#[test]
+fn answers_that_repeat_what_is_stored_are_bounded() {
+    let server = tenon(&[("client-output-buffer-limit", "normal 3mb 0 0")]);
+    let mut client = resp(&server);
+    let long = vec![b'x'; MIB];
+    for fill in [
+        &[b"SADD", b"set".as_slice(), &long][..],
+        &[b"ZADD", b"zset", b"1", &long],
+        &[b"HSET", b"hash", b"field", &long],
+        &[b"RPUSH", b"list", &long],
+    ] {
+        assert_eq!(client.call(fill).expect("an answer"), Value::Int(1));
+    }
+    let mut fields: Vec<&[u8]> = vec![b"HMGET", b"hash"];
+    fields.extend([b"field".as_slice(); 10]);
+    let asked: [&[&[u8]]; 5] = [
+        &[b"SRANDMEMBER", b"set", b"-16000000"],
+        &[b"ZRANDMEMBER", b"zset", b"-16000000"],
+        &[b"ZRANDMEMBER", b"zset", b"-5", b"WITHSCORES"],
+        &[b"HRANDFIELD", b"hash", b"-5", b"WITHVALUES"],
+        &fields,
+    ];
+    let refused = Value::Error(b"ERR the answer would be longer than the 3145728 bytes that it may have".to_vec());
+    for command in asked {
+        assert_eq!(client.call(command).expect("an answer"), refused);
+    }
+    let two = client.call(&[b"SRANDMEMBER", b"set", b"-2"]).expect("an answer");
+    assert_eq!(two, Value::Array(vec![Value::Bulk(long.clone()), Value::Bulk(long)]));
+
+    // A transaction is done to its end, but what it answers is not.
+    client.call(&[b"MULTI"]).expect("an answer");
+    for _ in 0..100 {
+        client.call(&[b"LRANGE", b"list", b"0", b"-1"]).expect("an answer");
+    }
+    client.call(&[b"SET", b"done", b"yes"]).expect("an answer");
+    assert!(client.call(&[b"EXEC"]).is_err(), "the connection ends");
+    assert_eq!(resp(&server).call(&[b"GET", b"done"]).expect("an answer"), text("yes"));
+}

@@ -1,5 +1,6 @@
 //! HGET, HMGET, HEXISTS and HSTRLEN: looking at named fields.
 
+use crate::redis::answer_limit::AnswerLimit;
 use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
@@ -44,11 +45,16 @@ pub static HMGET: Command = Command {
 };
 
 fn hmget(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let limit = AnswerLimit::of(cx, reply);
     let hash = cx.read_collection::<Hash>()?;
     reply.array(args.len() - 2);
     for field in args.from(2) {
         reply_value(reply, hash.and_then(|hash| hash.get(field)));
+        if !limit.allows_more(reply) {
+            break;
+        }
     }
+    limit.check(reply)?;
     Ok(Effect::Unchanged)
 }
 

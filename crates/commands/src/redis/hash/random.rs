@@ -1,5 +1,6 @@
 //! HRANDFIELD: fields by chance.
 
+use crate::redis::answer_limit::AnswerLimit;
 use crate::redis::random_count::RandomCount;
 use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
@@ -49,7 +50,7 @@ fn hrandfield(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     if values == Values::With && count.magnitude() > (i64::MAX / 2) as usize {
         return Err(CmdError::text("ERR value is out of range"));
     }
-    let mut random = cx.worker().random_source();
+    let (mut random, limit) = (cx.worker().random_source(), AnswerLimit::of(cx, reply));
     let Some(hash) = cx.read_collection::<Hash>()? else {
         reply.array(0);
         return Ok(Effect::Unchanged);
@@ -62,7 +63,7 @@ fn hrandfield(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     // RESP3 has a pair for each field, RESP2 one flat array.
     let in_pairs = values == Values::With && reply.proto() == Proto::Resp3;
     reply.array(if values == Values::With && !in_pairs { given * 2 } else { given });
-    let visit = |field: Item<'_>, value: Item<'_>| {
+    let mut visit = |field: Item<'_>, value: Item<'_>| {
         if in_pairs {
             reply.array(2);
         }
@@ -70,10 +71,20 @@ fn hrandfield(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         if values == Values::With {
             bulk_item(reply, value);
         }
+        limit.allows_more(reply)
     };
     match count {
-        RandomCount::Distinct(count) => hash.sample_distinct(count, || random.bits(), visit),
-        RandomCount::Repeated(count) => hash.sample_repeated(count, || random.bits(), visit),
+        RandomCount::Distinct(count) => hash.sample_distinct(
+            count,
+            || random.bits(),
+            |field, value| {
+                visit(field, value);
+            },
+        ),
+        RandomCount::Repeated(count) => {
+            hash.sample_repeated(count, || random.bits(), visit);
+            limit.check(reply)?;
+        }
     }
     Ok(Effect::Unchanged)
 }

@@ -1,5 +1,6 @@
 //! SPOP and SRANDMEMBER: members by chance.
 
+use crate::redis::answer_limit::AnswerLimit;
 use crate::redis::random_count::RandomCount;
 use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
@@ -119,7 +120,7 @@ fn srandmember(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         3 => Some(RandomCount::parse(args.get(2), i64::MAX)?),
         _ => return Err(CmdError::Syntax),
     };
-    let mut random = cx.worker().random_source();
+    let (mut random, limit) = (cx.worker().random_source(), AnswerLimit::of(cx, reply));
     let set = cx.read_collection::<Set>()?;
     match (set, count) {
         (None, None) => reply.null(),
@@ -137,7 +138,15 @@ fn srandmember(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
                 }
                 RandomCount::Repeated(count) => {
                     reply.array(count);
-                    set.sample_repeated(count, || random.bits(), |member| bulk_item(reply, member));
+                    set.sample_repeated(
+                        count,
+                        || random.bits(),
+                        |member| {
+                            bulk_item(reply, member);
+                            limit.allows_more(reply)
+                        },
+                    );
+                    limit.check(reply)?;
                 }
             }
         }

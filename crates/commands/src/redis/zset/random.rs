@@ -1,6 +1,7 @@
 //! ZRANDMEMBER: members by chance.
 
 use super::scores::{Scores, reply_member, reply_members_header};
+use crate::redis::answer_limit::AnswerLimit;
 use crate::redis::random_count::RandomCount;
 use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
@@ -26,7 +27,7 @@ pub static ZRANDMEMBER: Command = Command {
 };
 
 fn zrandmember(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let mut random = cx.worker().random_source();
+    let (mut random, limit) = (cx.worker().random_source(), AnswerLimit::of(cx, reply));
     if args.len() == 2 {
         match cx.read_collection::<Zset>()?.and_then(|zset| zset.sample(|| random.bits())) {
             Some((member, _)) => bulk_item(reply, member),
@@ -53,10 +54,22 @@ fn zrandmember(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         RandomCount::Repeated(count) => count,
     };
     reply_members_header(reply, given, scores);
-    let visit = |member: Item<'_>, score: f64| reply_member(reply, member, score, scores);
+    let mut visit = |member: Item<'_>, score: f64| {
+        reply_member(reply, member, score, scores);
+        limit.allows_more(reply)
+    };
     match count {
-        RandomCount::Distinct(count) => zset.sample_distinct(count, || random.bits(), visit),
-        RandomCount::Repeated(count) => zset.sample_repeated(count, || random.bits(), visit),
+        RandomCount::Distinct(count) => zset.sample_distinct(
+            count,
+            || random.bits(),
+            |member, score| {
+                visit(member, score);
+            },
+        ),
+        RandomCount::Repeated(count) => {
+            zset.sample_repeated(count, || random.bits(), visit);
+            limit.check(reply)?;
+        }
     }
     Ok(Effect::Unchanged)
 }

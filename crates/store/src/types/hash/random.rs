@@ -49,12 +49,12 @@ impl<'a> HashRef<'a> {
         }
     }
 
-    /// Calls `visit` with `count` fields, each chosen from all; none when there is none.
+    /// Calls `visit` with `count` fields, each chosen from all, as long as it wants more; none when there is none.
     pub fn sample_repeated(
         self,
         count: usize,
         mut random: impl FnMut() -> u64,
-        mut visit: impl FnMut(Item<'a>, Item<'a>),
+        mut visit: impl FnMut(Item<'a>, Item<'a>) -> bool,
     ) {
         if self.is_empty() {
             return;
@@ -62,15 +62,15 @@ impl<'a> HashRef<'a> {
         if let HashRef::Packed(packed) = self {
             // Looking for the nth each time would walk the sequence each time.
             let all: Vec<_> = packed.iter().collect();
-            for _ in 0..count {
+            (0..count).all(|_| {
                 let (field, value) = all[below(random(), all.len())];
-                visit(field, value);
-            }
+                visit(field, value)
+            });
         } else {
-            for _ in 0..count {
+            (0..count).all(|_| {
                 let (field, value) = self.sample(&mut random).expect("there is a field");
-                visit(field, value);
-            }
+                visit(field, value)
+            });
         }
     }
 }

@@ -43,17 +43,22 @@ impl<'a> SetRef<'a> {
         }
     }
 
-    /// Calls `visit` with `count` members, each chosen from all; none when there is none.
-    pub fn sample_repeated(self, count: usize, mut random: impl FnMut() -> u64, mut visit: impl FnMut(Item<'a>)) {
+    /// Calls `visit` with `count` members, each chosen from all, as long as it wants more; none when there is none.
+    pub fn sample_repeated(
+        self,
+        count: usize,
+        mut random: impl FnMut() -> u64,
+        mut visit: impl FnMut(Item<'a>) -> bool,
+    ) {
         if self.is_empty() {
             return;
         }
         if let SetRef::Packed(packed) = self {
             // Looking for the nth each time would walk the sequence each time.
             let elements: Vec<Element<'a>> = packed.iter().collect();
-            (0..count).for_each(|_| visit(elements[below(random(), elements.len())].item));
+            (0..count).all(|_| visit(elements[below(random(), elements.len())].item));
         } else {
-            (0..count).for_each(|_| visit(self.sample(&mut random).expect("there is a member")));
+            (0..count).all(|_| visit(self.sample(&mut random).expect("there is a member")));
         }
     }
 }

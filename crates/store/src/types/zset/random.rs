@@ -38,8 +38,13 @@ impl<'a> ZsetRef<'a> {
         }
     }
 
-    /// Calls `visit` with `count` members, each chosen from all; none when there is none.
-    pub fn sample_repeated(self, count: usize, mut random: impl FnMut() -> u64, mut visit: impl FnMut(Item<'a>, f64)) {
+    /// Calls `visit` with `count` members, each chosen from all, as long as it wants more; none when there is none.
+    pub fn sample_repeated(
+        self,
+        count: usize,
+        mut random: impl FnMut() -> u64,
+        mut visit: impl FnMut(Item<'a>, f64) -> bool,
+    ) {
         if self.is_empty() {
             return;
         }
@@ -47,15 +52,15 @@ impl<'a> ZsetRef<'a> {
             // Looking for the nth each time would walk the run each time.
             let mut all = Vec::with_capacity(self.len());
             self.for_each(|member, score| all.push((member, score)));
-            for _ in 0..count {
+            (0..count).all(|_| {
                 let (member, score) = all[below(random(), all.len())];
-                visit(member, score);
-            }
+                visit(member, score)
+            });
         } else {
-            for _ in 0..count {
+            (0..count).all(|_| {
                 let (member, score) = self.sample(&mut random).expect("there is a member");
-                visit(member, score);
-            }
+                visit(member, score)
+            });
         }
     }
 }
