@@ -140,10 +140,12 @@ fn a_watcher_whose_user_loses_its_rights_is_closed() {
         let user: &[&[u8]] = &[b"ACL", b"SETUSER", b"user", b"reset", b"on", b">pass", b"+@all", b"~*", b"&*"];
         assert_eq!(redis.call(user).expect("a reply"), ok);
         let mut watcher = server.connect(Dialect::Memcache, PATIENCE).expect("connected");
-        watcher.write_all(b"set a 0 0 9\r\nuser pass\r\nwatch mutations\r\n").expect("sent");
-        let mut begun = [0; b"STORED\r\nOK\r\n".len()];
-        watcher.read_exact(&mut begun).expect("an answer");
-        assert_eq!(&begun, b"STORED\r\nOK\r\n");
+        for (asked, answer) in [("set a 0 0 9\r\nuser pass\r\n", "STORED\r\n"), ("watch mutations\r\n", "OK\r\n")] {
+            watcher.write_all(asked.as_bytes()).expect("sent");
+            let mut answered = vec![0; answer.len()];
+            watcher.read_exact(&mut answered).expect("an answer");
+            assert_eq!(answered, answer.as_bytes());
+        }
         assert_eq!(redis.call(&[b"ACL", b"SETUSER", b"user", loss]).expect("a reply"), ok);
         let mut rest = Vec::new();
         watcher.read_to_end(&mut rest).expect("the connection ends");
