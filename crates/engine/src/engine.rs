@@ -181,6 +181,7 @@ pub struct Engine {
     pub(crate) wasted_memory: AtomicUsize,
     /// Commands and bytes a second, of late.
     pub rates: Rates,
+    /// When somebody has last sent something.
     pub(crate) activity: Activity,
     /// When what long blocks have left and nobody needs goes back, in milliseconds since the UNIX epoch.
     pub(crate) extents_released_at_ms: AtomicU64,

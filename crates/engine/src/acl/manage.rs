@@ -112,7 +112,7 @@ impl Engine {
     }
 
     /// What must happen when a user's rights have changed: sessions look theirs up before their next command, and those
-    /// that are subscribed to a channel which their user may not use any more are closed.
+    /// that are subscribed to a channel which their user may not use any more are closed, as are memcached's watchers.
     pub fn user_changed(&self, user: &User) {
         self.acl.advance_epoch();
         for client in self.clients_of(user) {
