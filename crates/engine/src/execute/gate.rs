@@ -48,14 +48,13 @@ impl Engine {
         }
         let context = if in_transaction { Context::Multi } else { Context::TopLevel };
         self.acl_guard(worker, session, resolved, args, context)?;
-        // Within MULTI every command takes memory: its place in the queue.
-        let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
+        // What is queued is asked for no more, as in Redis from 7.4 on: a transaction of DELs is how memory comes back.
         let is_loading = self.is_loading();
-        let may_need_memory = is_queued || flags.any(Flags::DENY_OOM) || is_script_call(resolved.command);
+        let may_need_memory = flags.any(Flags::DENY_OOM) || is_script_call(resolved.command);
         if may_need_memory
             && !is_loading
             && !self.make_room(worker)
-            && (is_queued || self.flags_of(resolved, args).any(Flags::DENY_OOM))
+            && self.flags_of(resolved, args).any(Flags::DENY_OOM)
         {
             return Err(CmdError::OutOfMemory);
         }
