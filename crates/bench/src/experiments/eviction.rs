@@ -1,6 +1,6 @@
 //! `eviction`: recorded requests of real caches, with too little memory for all they name.
 
-use super::experiment::{Experiment, Figure, OPS, Plot, SERVER_CPU, Setting};
+use super::experiment::{Experiment, Figure, OPS, Plot, REFUSED_FILLS, SERVER_CPU, Setting};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::Until;
@@ -30,7 +30,7 @@ pub static EVICTION: Experiment = Experiment {
     title: "What a cache keeps",
     summary: "Recorded requests are replayed, a get each, and after a miss a set, against servers whose memory is limited to \
               a share of what the trace names (in whole MiB, and the same for all; memcached's protocols are served with a limit \
-              for items alone, as memcached's is). Beside them, Belady's rule, which knows \
+              for items alone, as memcached's is). A set that is refused for want of memory is counted, and the request stays a miss. Beside them, Belady's rule, which knows \
               the future and needs no memory but the objects' own.",
     study: "what the studies wished for",
     databases: false,
@@ -42,6 +42,7 @@ pub static EVICTION: Experiment = Experiment {
         BYTE_HITS,
         Figure { name: "belady_byte_hit_ratio", heading: "Belady of bytes" },
         Figure { name: "memory_over_limit", heading: "memory / limit" },
+        REFUSED_FILLS,
         OPS,
         SERVER_CPU,
     ],
@@ -169,6 +170,7 @@ fn replay_in<D: Dialect>(
         .reading()
         .figure("hit_ratio", hits.requests)
         .figure("byte_hit_ratio", hits.bytes)
+        .figure(REFUSED_FILLS.name, replayed.refused_fills() as f64)
         .figure("memory_over_limit", resident as f64 / limit as f64))
 }
 

@@ -201,6 +201,8 @@ pub const SERVER_SYSTEM: Figure = Figure { name: "server_system_us", heading: "o
 pub const CLIENT_CPU: Figure = Figure { name: "client_cpu_us", heading: "client CPU µs/op" };
 /// The share of the time in which the busiest client thread had something to do.
 pub const CLIENT_BUSY: Figure = Figure { name: "client_busy", heading: "client busy" };
+/// Fills that the server refused for want of memory.
+pub const REFUSED_FILLS: Figure = Figure { name: "refused_fills", heading: "fills refused" };
 /// Operations of an open loop that were due and never sent.
 pub const UNSENT: Figure = Figure { name: "unsent", heading: "never sent" };
 /// The 99th percentile of how late the client itself was, in an open loop.

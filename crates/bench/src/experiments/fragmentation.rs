@@ -1,6 +1,6 @@
 //! `fragmentation`: a cache that is full, and values that change their length.
 
-use super::experiment::{Experiment, Figure, OPS, P99, Plot, SERVER_CPU, Setting};
+use super::experiment::{Experiment, Figure, OPS, P99, Plot, REFUSED_FILLS, SERVER_CPU, Setting};
 use super::plain::{OPERATION, PROTOCOL, case, protocol, speaks};
 use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::machine::process::resident_bytes;
@@ -38,7 +38,7 @@ pub static FRAGMENTATION: Experiment = Experiment {
     databases: false,
     depends_on: &[Setting::Seconds, Setting::Connections],
     axes: &[PROTOCOL, PHASE],
-    figures: &[HITS, OVER, EVICTED, EVICTIONS, OPS, P99, SERVER_CPU],
+    figures: &[HITS, OVER, EVICTED, EVICTIONS, REFUSED_FILLS, OPS, P99, SERVER_CPU],
     plots: &[
         Plot::Bars { title: "Hit ratio", each: Some(PROTOCOL), y: HITS },
         Plot::Bars { title: "Resident memory over the limit", each: Some(PROTOCOL), y: OVER },
@@ -128,6 +128,7 @@ fn phase(
         .reading()
         .figure(EVICTED.name, after.saturating_sub(before) as f64)
         .figure(EVICTIONS.name, after.saturating_sub(filled) as f64 / measured.outcome.operations.max(1) as f64)
+        .figure(REFUSED_FILLS.name, tally.refused_fills as f64)
         .figure("hit_ratio", tally.hits as f64 / gets)
         .figure("memory_over_limit", resident as f64 / limit as f64))
 }

@@ -117,8 +117,7 @@ impl Session {
     ) -> Result<(Measured, Tally)> {
         let workloads = specs.into_iter().map(|spec| KeyValue::new(dialect, spec)).collect();
         let (measured, workloads) = self.load(server, target, shape, workloads)?;
-        let add = |sum: Tally, tally: Tally| Tally { hits: sum.hits + tally.hits, misses: sum.misses + tally.misses };
-        Ok((measured, workloads.iter().map(KeyValue::tally).fold(Tally::default(), add)))
+        Ok((measured, workloads.iter().map(KeyValue::tally).fold(Tally::default(), Tally::with)))
     }
 
     /// Reads the first `keys` keys, or so many drawn of them, which must have what was stored: a load of sets alone is answered

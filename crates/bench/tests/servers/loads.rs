@@ -56,10 +56,7 @@ fn run(address: &Address, shape: &Shape, spec: impl Fn(usize) -> Spec) -> anyhow
     let workloads = (0..shape.threads).map(|thread| KeyValue::new(Resp, spec(thread))).collect();
     let (outcome, workloads) = tenon_bench::load::run(&plan, workloads, &mut ())?;
     assert_eq!(progress.load(Ordering::Relaxed), outcome.operations, "what is shown is what was done");
-    let tally = workloads
-        .iter()
-        .map(KeyValue::tally)
-        .fold(Tally::default(), |sum, tally| Tally { hits: sum.hits + tally.hits, misses: sum.misses + tally.misses });
+    let tally = workloads.iter().map(KeyValue::tally).fold(Tally::default(), Tally::with);
     Ok((outcome, tally))
 }
 
