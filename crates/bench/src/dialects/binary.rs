@@ -22,6 +22,7 @@ const DELETE: u8 = 0x04;
 const NOOP: u8 = 0x0A;
 /// A get that is answered with its key, and not at all where there is none.
 const GETKQ: u8 = 0x0D;
+const SASL_AUTH: u8 = 0x21;
 const STATUS_OK: u16 = 0;
 const STATUS_NO_KEY: u16 = 1;
 const STATUS_OUT_OF_MEMORY: u16 = 0x82;
@@ -35,6 +36,16 @@ fn write(opcode: u8, extras: &[u8], key: &[u8], value: &[u8], out: &mut Vec<u8>)
     for part in [&head, extras, key, value] {
         out.extend_from_slice(part);
     }
+}
+
+/// Appends a login by SASL's PLAIN.
+pub fn write_login(user: &str, password: &str, out: &mut Vec<u8>) {
+    write(SASL_AUTH, b"", b"PLAIN", format!("\0{user}\0{password}").as_bytes(), out);
+}
+
+/// The reply to a login; that it was not accepted is an error.
+pub fn read_login(input: &[u8]) -> Read<()> {
+    Ok(read(input, SASL_AUTH)?.map(|(_, len)| ((), len)))
 }
 
 /// A whole reply.

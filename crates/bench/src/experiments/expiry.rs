@@ -62,7 +62,7 @@ fn run(session: &mut Session) -> Result<()> {
 
 fn lag(session: &Session, server: &Running) -> Result<Reading> {
     let target = server.target(Protocol::Resp).context("the server speaks RESP")?;
-    let connect = || Resp::connect_to(&target.address, Some(Duration::from_secs(5)));
+    let connect = || target.connect(Some(Duration::from_secs(5))).map(Resp::over);
     let (mut writer, mut events) = (connect()?, connect()?);
     expect_ok(&writer.call(&[b"CONFIG", b"SET", b"notify-keyspace-events", b"Ex"])?)?;
     events.call(&[b"PSUBSCRIBE", b"__keyevent@*__:expired"])?;

@@ -244,7 +244,7 @@ impl Place<'_> {
 
     fn by_script(&self, nodes: usize, cost: &mut Cost) -> Result<()> {
         // A large graph takes a script long.
-        let mut resp = tenon_client::Resp::connect_to(&self.target.address, Some(Duration::from_secs(1_800)))?;
+        let mut resp = tenon_client::Resp::over(self.target.connect(Some(Duration::from_secs(1_800)))?);
         let used = |pid: Option<u32>| pid.map(Used::of).transpose();
         let before = used(self.server.pid())?;
         let begin = Instant::now();

@@ -106,7 +106,7 @@ fn measure(session: &Session, server: &Running, stock: &Stock, case: &Case, roun
         Persistence::Rdb => {}
     }
     let target = server.target(Protocol::Resp).context("a server that takes snapshots speaks RESP")?;
-    let (measured, window, snapshots) = Snapshots::beside(&target.address, &session.placement.client, || {
+    let (measured, window, snapshots) = Snapshots::beside(&target, &session.placement.client, || {
         let measured = load()?;
         let lasted = measured.outcome.elapsed;
         Ok((measured, lasted))

@@ -115,7 +115,7 @@ fn read_all(session: &Session, server: &Running, keys: u64, in_snapshot: u64) ->
 
 fn connect(server: &Running) -> Result<Resp> {
     let target = server.target(Protocol::Resp).context("a server that keeps data speaks RESP")?;
-    Ok(Resp::connect_to(&target.address, Some(Duration::from_secs(600)))?)
+    Ok(Resp::over(target.connect(Some(Duration::from_secs(600)))?))
 }
 
 /// What a server has written, but its log.

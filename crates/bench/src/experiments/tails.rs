@@ -112,7 +112,7 @@ fn measure(
     let target = server.target(Protocol::Resp).context("the server speaks RESP")?;
     let stock = Stock::short(scale.keys);
     stock.fill(session, server)?;
-    disturbance.prepare(&target.address, scale, session.interrupt.flag()).context("preparing")?;
+    disturbance.prepare(&target, scale, session.interrupt.flag()).context("preparing")?;
     // Only where keys are evicted may one be missing.
     let misses = if disturbance == Disturbance::Evicting { Misses::Count } else { Misses::Fail };
     let bystanders = |lasts, seed| bystanders(session, server, &stock, misses, lasts, seed);
@@ -122,12 +122,12 @@ fn measure(
     let stop = AtomicBool::new(false);
     let (measured, times) = std::thread::scope(|scope| {
         let (begun, has_begun) = channel();
-        let (address, stop) = (&target.address, &stop);
+        let (target, stop) = (&target, &stop);
         let disturbing = scope.spawn(move || {
             placement::pin_this_thread(&session.placement.client)?;
             let thread = rustix::thread::gettid();
             rustix::process::setpriority_process(Some(thread), NICENESS).context("niceness")?;
-            disturbance.go_on(address, scale, move || _ = begun.send(()), stop)
+            disturbance.go_on(target, scale, move || _ = begun.send(()), stop)
         });
         // Nothing comes where the disturbing client has failed: then there is nothing to measure.
         let measured = match has_begun.recv() {

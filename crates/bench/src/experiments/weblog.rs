@@ -125,7 +125,7 @@ fn searched(server: &Running, protocol: Protocol, log: &Log) -> Result<Reading> 
         let rows = query(&target, SQL)?;
         rows.first().and_then(|count| count.parse().ok()).context("the query gives no count")?
     } else {
-        let mut resp = tenon_client::Resp::connect_to(&target.address, Some(Duration::from_secs(600)))?;
+        let mut resp = tenon_client::Resp::over(target.connect(Some(Duration::from_secs(600)))?);
         match resp.call(&[b"EVAL", SCRIPT.as_bytes(), b"0", log.records().to_string().as_bytes()])? {
             Value::Int(found) => u64::try_from(found).unwrap_or(u64::MAX),
             other => bail!("the script was answered by {other:?}"),

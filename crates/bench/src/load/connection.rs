@@ -3,7 +3,7 @@
 use super::opening::{self, Statement};
 use super::plan::Plan;
 use super::workload::{Reply, Workload};
-use crate::target::connect;
+use crate::target::Protocol;
 use anyhow::{Context, Result, bail};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -46,9 +46,9 @@ pub const INPUT_LEN: usize = 256 * 1024;
 impl<P> Connection<P> {
     /// Connects, and says what must be said first.
     pub fn open(plan: &Plan<'_>, statements: &[Statement]) -> Result<Connection<P>> {
-        let lost = || format!("no connection to {}", plan.address);
-        let mut stream = connect(plan.address, plan.tls, None).with_context(lost)?;
-        if let Some(login) = plan.login {
+        let lost = || format!("no connection to {}", plan.target.address);
+        let mut stream = plan.target.connect_by(plan.tls, None).with_context(lost)?;
+        if let Some(login) = plan.target.login.as_ref().filter(|_| plan.target.protocol == Protocol::Postgres) {
             opening::open(&mut stream, login, statements).with_context(lost)?;
         }
         stream.set_nonblocking(true)?;

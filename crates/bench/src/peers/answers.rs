@@ -44,8 +44,9 @@ pub fn ask_for_life(target: &Target) -> Result<()> {
 /// A server's own figures by their names: INFO, or memcached's stats.
 pub fn own_figures(target: &Target) -> Result<Vec<(String, String)>> {
     if target.protocol.is_memcache() {
-        let mut memcache = Memcache::connect_to(&target.address, Some(PATIENCE))?;
-        return Ok(memcache.stats(None)?);
+        // The text of the same port, whichever of them is measured.
+        let text = Target { protocol: Protocol::Text, ..target.clone() };
+        return Ok(Memcache::over(text.connect(Some(PATIENCE))?).stats(None)?);
     }
     let reply = Resp::over(target.connect(Some(PATIENCE))?).call(&[b"INFO", b"everything"])?;
     let (Value::Bulk(info) | Value::Verbatim { text: info, .. }) = reply else {

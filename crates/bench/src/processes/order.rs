@@ -255,7 +255,11 @@ mod tests {
 
     #[test]
     fn an_order_says_all_of_a_job() {
-        let job = job();
+        let redis = "rediss://me:secret@127.0.0.1:5000".parse().expect("a target");
+        [job(), Job { target: redis, ..job() }].iter().for_each(all_is_said);
+    }
+
+    fn all_is_said(job: &Job) {
         let orders = job.orders(3).expect("it can be shared out");
         assert_eq!(orders.iter().map(|order| order.connections).sum::<usize>(), 7);
         assert!(orders.iter().all(|order| order.threads >= 1));

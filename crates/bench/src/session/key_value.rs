@@ -56,8 +56,7 @@ impl Session {
     ) -> Result<(Measured, Vec<W>)> {
         let tls = target.tls()?;
         let plan = Plan {
-            address: &target.address,
-            login: target.login.as_ref(),
+            target,
             tls: tls.as_ref(),
             connections: shape.connections,
             pipeline: shape.pipeline,

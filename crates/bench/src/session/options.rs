@@ -2,7 +2,7 @@
 
 use crate::load::Arrivals;
 use crate::machine::placement::parse_cores;
-use crate::target::{Protocol, Target};
+use crate::target::{Protocol, Target, TargetParser};
 use crate::workloads::ycsb::Mix;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,9 +14,10 @@ pub struct Options {
     #[arg(long)]
     pub quick: bool,
 
-    /// Measure a server that runs already: redis://HOST:PORT, rediss://..., memcache://..., memcache-meta://..., memcache-binary://...,
-    /// postgres://USER:PASSWORD@HOST/DATABASE, unix:///PATH. The bench writes its keys into it. May be given several times
-    #[arg(long, value_name = "URL")]
+    /// Measure a server that runs already: redis://[[USER]:PASSWORD@]HOST:PORT, rediss://..., memcache://..., memcache-meta://...,
+    /// memcache-binary://..., postgres://USER:PASSWORD@HOST/DATABASE, unix:///PATH. The bench writes its keys into it. May be
+    /// given several times
+    #[arg(long, value_name = "URL", value_parser = TargetParser)]
     pub target: Vec<Target>,
 
     /// Who vouches for the servers at rediss://: a file of certificates [default: the system's]

@@ -87,8 +87,7 @@ fn exercise<D: Dialect>(dialect: D, target: &Target) {
     let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let tls = target.tls().expect("whom to trust is known");
     let plan = |until| Plan {
-        address: &target.address,
-        login: target.login.as_ref(),
+        target,
         tls: tls.as_ref(),
         connections: 3,
         pipeline: 16,

@@ -54,6 +54,30 @@ fn a_server_that_runs_already_is_measured_and_reported_on() {
 }
 
 #[test]
+fn a_server_that_wants_a_password_is_told_it_and_nobody_else_is() {
+    let out = scratch("password");
+    let toy = Toy::start(Manners::Wants { password: "se:cret" });
+    let place = toy.address.to_string();
+    let run = |target: &str| ended(bench(&out, &[&["latency", "--target", target], &SHORT[..]].concat()));
+    let output = run(&format!("redis://:se%3Acret@{place}"));
+    let results = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
+    assert!(output.status.success() && results.lines().count() == 2, "{}", text(&output));
+    assert!(text(&output).contains(&format!("| redis://{place} |")), "{}", text(&output));
+    assert!(!text(&output).contains("cret") && !results.contains("cret"), "{}\n{results}", text(&output));
+    for (wrong, why) in [
+        (format!("redis://{place}"), "NOAUTH"),
+        (format!("redis://:cretin@{place}"), "the login: "),
+        (format!("redis://cretin@{place}"), "no password"),
+        (format!("memcache://:cretin@{place}"), "need a user"),
+        (format!("http://:cretin@{place}"), "no scheme"),
+    ] {
+        let said = text(&run(&wrong));
+        assert!(said.contains(why) && !said.contains("cretin"), "{said}");
+    }
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn a_server_that_loses_keys_fails_the_experiment() {
     let out = scratch("forgets");
     // PING, INFO, 200 sets: then the first get.
