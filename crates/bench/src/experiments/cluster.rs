@@ -41,8 +41,7 @@ pub static CLUSTER: Experiment = Experiment {
 
 fn run(session: &mut Session) -> Result<()> {
     session.measured_on("keys", keys(session));
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     for nodes in [1, 3] {
         let with_nodes =
             |protocol: Protocol| ["get", "set"].map(|verb| case(protocol, verb).number(NODES, nodes as f64));

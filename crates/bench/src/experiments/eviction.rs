@@ -71,11 +71,10 @@ const REQUESTS_QUICK: usize = 50_000;
 fn run(session: &mut Session) -> Result<()> {
     let paths = paths(session)?;
     if paths.is_empty() {
-        session.progress.say("eviction: left out: name a trace, or a directory of traces, with --traces");
+        session.lacks("name a trace, or a directory of traces, with --traces");
         return Ok(());
     }
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     let shares = session.scaled(&[30.0][..], &[1.0, 10.0, 30.0][..]);
     let names = names(&paths, &FORMS)?;
     for (path, name) in paths.into_iter().zip(names) {

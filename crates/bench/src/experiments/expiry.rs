@@ -3,7 +3,7 @@
 use super::experiment::{Experiment, Figure, Plot};
 use super::plain::{PROTOCOL, speaks};
 use crate::results::Case;
-use crate::session::{Contender, Reading, Running, Session};
+use crate::session::{Reading, Running, Session};
 use crate::target::Protocol;
 use crate::values::{Lengths, Values};
 use anyhow::{Context, Result, bail};
@@ -48,8 +48,7 @@ fn run(session: &mut Session) -> Result<()> {
     let cases: Vec<Case> =
         [0.0, keys].map(|keys| Case::new().word(PROTOCOL, Protocol::Resp.name()).number(KEYS, keys)).to_vec();
     // Events are switched on, and keys are left behind: not in somebody else's server.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, |session, contender, case, _| {
         let server = session.start(contender, &session.settings())?;
         let keys = case.quantity(KEYS).unwrap_or(0.0) as u64;

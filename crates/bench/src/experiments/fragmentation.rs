@@ -49,8 +49,7 @@ pub static FRAGMENTATION: Experiment = Experiment {
 };
 
 fn run(session: &mut Session) -> Result<()> {
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     let limit: u64 = session.scaled(16 << 20, 128 << 20);
     for protocol in session.all_protocols() {
         let cases: Vec<Case> = PHASES.iter().map(|(name, _)| case(protocol, name)).collect();

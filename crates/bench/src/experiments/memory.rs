@@ -80,8 +80,7 @@ fn run(session: &mut Session) -> Result<()> {
         }
     }
     // The memory of a server that somebody else has filled says nothing.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, filled)
 }
 

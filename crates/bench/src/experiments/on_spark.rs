@@ -37,6 +37,7 @@ pub fn on_spark(
     mut measure: impl FnMut(&Session, &Spark) -> Result<Reading>,
 ) -> Result<()> {
     if !session.wants(case) {
+        session.passed_over(case);
         return Ok(());
     }
     let found = Spark::find();

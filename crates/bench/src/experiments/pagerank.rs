@@ -105,8 +105,7 @@ fn run(session: &mut Session) -> Result<()> {
         let nodes = session.scaled(2_000, 20_000);
         graphs.push(known(format!("drawn, {nodes} nodes"), Graph::drawn(nodes)));
     }
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     for known in &graphs {
         let case = |method: &str| Case::new().word(GRAPH, &known.name).word(METHOD, method);
         let clients = session.all_protocols().into_iter().map(|protocol| case(&by_client(protocol)));

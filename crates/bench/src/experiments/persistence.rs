@@ -74,8 +74,7 @@ fn run(session: &mut Session) -> Result<()> {
         let case = Case::new().word(PROTOCOL, protocol.name()).word(OPERATION, "set");
         cases.extend(MODES.map(|mode| case.clone().word(MODE, mode.name())));
     }
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     let applies = |session: &Session, contender: &Contender, case: &Case| {
         speaks(session, contender, case) && can(session, contender, mode(case))
     };

@@ -65,8 +65,7 @@ fn run(session: &mut Session) -> Result<()> {
         cases.extend(counts.iter().map(|records| case.clone().number(RECORDS, *records)));
     }
     // Somebody else's server is not fresh.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, measured)?;
     for by_key in [false, true] {
         for records in counts {

@@ -51,7 +51,7 @@ fn run(session: &mut Session) -> Result<()> {
         cases
             .extend(counts.iter().map(|keys| Case::new().word(MODE, mode.name()).number(KEYS, keys.max(10.0).floor())));
     }
-    let contenders = session.contenders.clone();
+    let contenders = session.started();
     let applies = |session: &Session, contender: &Contender, case: &Case| can(session, contender, mode(case));
     session.grid(&contenders, &cases, applies, |session, contender, case, _| match contender {
         Contender::Program(program) => crash(session, program, case),

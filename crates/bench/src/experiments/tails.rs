@@ -7,7 +7,7 @@ use crate::load::{Pace, Until};
 use crate::machine::placement;
 use crate::peers::Settings;
 use crate::results::Case;
-use crate::session::{Contender, Measured, Reading, Running, Session, Shape};
+use crate::session::{Measured, Reading, Running, Session, Shape};
 use crate::target::Protocol;
 use crate::workloads::{Disturbance, Keys, Misses, Scale, Spec};
 use anyhow::{Context, Result, anyhow};
@@ -70,8 +70,7 @@ fn run(session: &mut Session) -> Result<()> {
         .map(|disturbance| Case::new().word(PROTOCOL, Protocol::Resp.name()).word(BESIDE, disturbance.name()))
         .collect();
     // Somebody else's server is not to be disturbed.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, |session, contender, case, round| {
         let scale = scale(session);
         let name = case.at(BESIDE).map(ToString::to_string).unwrap_or_default();

@@ -7,7 +7,7 @@ use super::experiment::{
 use super::plain::{MANY, OPERATION, PIPELINE, PROTOCOL, Stock, case, many, pipeline, protocol, speaks};
 use crate::load::Until;
 use crate::results::Case;
-use crate::session::{Contender, Running, Session, Shape};
+use crate::session::{Running, Session, Shape};
 use crate::workloads::{Keys, Misses, Mix, Spec};
 use anyhow::Result;
 
@@ -91,8 +91,7 @@ fn run(session: &mut Session) -> Result<()> {
         .flat_map(|protocol| [1.0, 16.0].map(|depth| case(protocol, GROW).number(PIPELINE, depth)))
         .collect();
     // Somebody else's server has keys already.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.sampling = true;
     session.measured_on("keys", grown(session));
     session.grid(&started, &growing, speaks, |session, contender, case, _| {

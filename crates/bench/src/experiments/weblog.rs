@@ -69,12 +69,11 @@ const SQL: &str = "WITH records AS (
 
 fn run(session: &mut Session) -> Result<()> {
     let Some(path) = session.options.weblog.clone() else {
-        session.progress.say("weblog: left out: name a log with --weblog (a head, then lines of words parted by tabs)");
+        session.lacks("name a log with --weblog (a head, then lines of words parted by tabs)");
         return Ok(());
     };
     let text = String::from_utf8(contents(&path)?.1).with_context(|| path.display().to_string())?;
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     for records in session.scaled(&[1_000, 10_000][..], &[1_000, 10_000, 100_000][..]) {
         let log = Arc::new(Log::read(&text, *records).with_context(|| path.display().to_string())?);
         for protocol in session.all_protocols() {

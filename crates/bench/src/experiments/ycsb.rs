@@ -160,8 +160,7 @@ fn loads(session: &mut Session, stored: &Stored) -> Result<()> {
     let cases: Vec<Case> =
         session.all_protocols().into_iter().map(|protocol| load(protocol).number(CONNECTIONS, connections)).collect();
     // Somebody else's server is not fresh.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, |session, contender, case, round| {
         let server = session.start(contender, &session.settings())?;
         stored.measure_load(session, &server, protocol(case)?, round)

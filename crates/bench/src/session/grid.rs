@@ -5,6 +5,7 @@ use super::measured::Reading;
 use super::options::{Cores, Options};
 use super::progress::Progress;
 use super::running::{Contender, Named, Running};
+use super::unmeasured::Unmeasured;
 use crate::experiments::{Experiment, Setting};
 use crate::machine::facts;
 use crate::machine::placement::{self, Placement};
@@ -48,6 +49,7 @@ pub struct Session {
     store: Store,
     scratch: PathBuf,
     ended: Ended,
+    unmeasured: Unmeasured,
 }
 
 /// What is known of a server once it runs.
@@ -58,27 +60,30 @@ struct Began {
 }
 
 /// What came of an experiment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// Measurements that were asked for, those that need not be made again among them.
     pub asked: usize,
     /// Runs that failed their own check.
     pub failures: usize,
+    /// Why nothing was there to be measured, of one experiment of which nothing was.
+    pub why: Option<String>,
 }
 
 impl Ended {
     /// An error where runs failed, and where nothing was there to be measured.
-    pub fn check(self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         match self {
             Ended { failures: 1.., .. } => bail!("{} runs failed their own check", self.failures),
-            Ended { asked: 0, .. } => bail!("nothing was measured: no case matches"),
+            Ended { asked: 0, why: Some(why), .. } => bail!("nothing was measured: {why}"),
+            Ended { asked: 0, why: None, .. } => bail!("nothing was measured"),
             Ended { .. } => Ok(()),
         }
     }
 
-    /// Of both.
-    pub fn with(self, other: Ended) -> Ended {
-        Ended { asked: self.asked + other.asked, failures: self.failures + other.failures }
+    /// Of several; each has its own reason.
+    pub fn with(self, other: &Ended) -> Ended {
+        Ended { asked: self.asked + other.asked, failures: self.failures + other.failures, why: None }
     }
 }
 
@@ -114,6 +119,7 @@ impl Session {
             store,
             scratch,
             ended: Ended::default(),
+            unmeasured: Unmeasured::default(),
         };
         session.tell_of_other_builds();
         Ok(session)
@@ -199,6 +205,22 @@ impl Session {
         Protocol::ALL.into_iter().filter(|protocol| spoken.contains(protocol)).collect()
     }
 
+    /// Those that the bench starts, for an experiment that needs a fresh server, or one that nobody else uses.
+    pub fn started(&mut self) -> Vec<Contender> {
+        self.unmeasured.needs_started = true;
+        self.contenders.iter().filter(|contender| contender.is_started()).cloned().collect()
+    }
+
+    /// Remembers what an experiment that ends without a case would have to be given.
+    pub fn lacks(&mut self, what: &str) {
+        self.unmeasured.lacks = Some(what.to_owned());
+    }
+
+    /// Remembers a case that a server has and nobody asked for.
+    pub fn passed_over(&mut self, case: &Case) {
+        self.unmeasured.pass_over(case.shown(self.axes));
+    }
+
     /// How servers are started when nothing else is asked for.
     pub fn settings(&self) -> Settings<'_> {
         Settings {
@@ -242,11 +264,11 @@ impl Session {
                 identity::in_a_line(&earlier.said)
             );
         }
-        self.started().insert(contender.name(), Began { command, said });
+        self.last_starts().insert(contender.name(), Began { command, said });
         Ok(())
     }
 
-    fn started(&self) -> MutexGuard<'_, BTreeMap<String, Began>> {
+    fn last_starts(&self) -> MutexGuard<'_, BTreeMap<String, Began>> {
         // Whoever panicked meanwhile has left whole lines.
         self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -260,8 +282,14 @@ impl Session {
         settings: impl Fn(&Session) -> Settings<'_>,
         prepare: impl Fn(&Session, &Running) -> Result<()>,
     ) -> Result<Vec<Running>> {
+        self.unmeasured.takes_any = true;
         let mut servers = Vec::new();
         for contender in self.contenders.clone() {
+            for case in cases.iter().filter(|case| !self.wants(case)).collect::<Vec<_>>() {
+                if applies(self, &contender, case) {
+                    self.passed_over(case);
+                }
+            }
             let applies = |case: &&Case| self.wants(case) && applies(self, &contender, case);
             let wanted: Vec<&Case> = cases.iter().filter(applies).collect();
             if wanted.iter().all(|case| (0..self.rounds()).all(|round| self.has(&contender, case, round))) {
@@ -296,6 +324,12 @@ impl Session {
         applies: impl Fn(&Session, &S, &Case) -> bool,
         measure: impl Fn(&Session, &S, &Case, u64) -> Result<Reading>,
     ) -> Result<()> {
+        self.unmeasured.takes_any |= servers.iter().any(|server| !server.is_started());
+        for case in cases.iter().filter(|case| !self.wants(case)).collect::<Vec<_>>() {
+            if servers.iter().any(|server| applies(self, server, case)) {
+                self.passed_over(case);
+            }
+        }
         let mut steps: Vec<(&Case, u64, &S)> = Vec::new();
         for round in 0..self.rounds() {
             for case in cases.iter().filter(|case| self.wants(case)) {
@@ -357,7 +391,7 @@ impl Session {
     }
 
     fn last_start(&self, server: &impl Named) -> Began {
-        self.started().get(&server.name()).cloned().unwrap_or_default()
+        self.last_starts().get(&server.name()).cloned().unwrap_or_default()
     }
 
     fn record(&self, server: &impl Named, case: &Case, round: u64) -> Record {
@@ -399,7 +433,12 @@ impl Session {
     /// Ends the experiment.
     pub fn finish(self) -> (Vec<Record>, Ended) {
         self.progress.finish();
-        (self.store.records().to_vec(), self.ended)
+        let mut ended = self.ended.clone();
+        if ended.asked == 0 {
+            let are_started = self.contenders.iter().any(Named::is_started);
+            ended.why = Some(self.unmeasured.why(&self.options, are_started, &self.all_protocols()));
+        }
+        (self.store.records().to_vec(), ended)
     }
 }
 
@@ -439,7 +478,11 @@ fn contenders(options: &Options, databases: bool, progress: &Progress) -> Result
         contenders.iter().filter(|contender| speaks(contender)).for_each(|contender| {
             progress.say(&format!("{}: not measured: this experiment is for stores in memory", contender.name()));
         });
+        let were_some = !contenders.is_empty();
         contenders.retain(|contender| !speaks(contender));
+        if were_some && contenders.is_empty() {
+            bail!("this experiment is for stores in memory, and no other server takes part");
+        }
     }
     apart(&contenders)?;
     if contenders.is_empty() {

@@ -21,6 +21,12 @@ impl Session {
         settings: impl Fn(&Session) -> Settings<'_>,
         mut measure: impl FnMut(&Session, &Running, &Case, usize) -> Result<Reading>,
     ) -> Result<()> {
+        cases
+            .iter()
+            .filter(|case| !self.wants(case))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|case| self.passed_over(case));
         let wanted: Vec<bool> = cases.iter().map(|case| self.wants(case)).collect();
         let missing = |(case, wanted): (&Case, &bool)| *wanted && !self.has(contender, case, round);
         let missing: Vec<bool> = cases.iter().zip(&wanted).map(missing).collect();

@@ -522,12 +522,32 @@ fn what_matches_no_case_is_an_error() {
     let results = || std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
     let earlier = results();
     assert_eq!(earlier.lines().count(), 2);
-    for words in [["--filter", "gte"], ["--protocols", "text"]] {
+    for (words, why) in [
+        (
+            ["--filter", "gte"],
+            "no case has 'gte' in its name, which --filter asks for: there are 'resp, get', 'resp, set'",
+        ),
+        (["--protocols", "text"], "no server that takes part speaks text, which --protocols asks for"),
+    ] {
         let words = [&["latency", "--target", &target], &words[..], &SHORT[..]].concat();
         let output = ended(bench(&out, &words));
         assert_eq!(output.status.code(), Some(1));
-        assert!(output.stdout.is_empty() && text(&output).contains("no case matches"), "{}", text(&output));
+        assert!(output.stdout.is_empty() && text(&output).contains(why), "{}", text(&output));
         assert_eq!(results(), earlier, "there is nothing to replace it with");
+    }
+    for (experiment, why) in [
+        ("eviction", "name a trace"),
+        ("weblog", "name a log with --weblog"),
+        ("memory", "needs servers that the bench starts itself"),
+        ("expiry", "needs servers that the bench starts itself"),
+        ("recovery", "needs servers that the bench starts itself"),
+    ] {
+        let output = ended(bench(&out, &[experiment, "--target", &target, "--quick"]));
+        assert!(output.status.code() == Some(1) && text(&output).contains(why), "{}", text(&output));
+    }
+    if installed("memcached") {
+        let output = ended(bench(&out, &["recovery", "--peers", "memcached", "--quick"]));
+        assert!(text(&output).contains("has no case for the servers that take part, in text"), "{}", text(&output));
     }
     std::fs::remove_dir_all(out).expect("it can go");
 }
