@@ -225,6 +225,7 @@ impl Session {
     pub fn settings(&self) -> Settings<'_> {
         Settings {
             tls: self.options.protocols.contains(&Protocol::RespTls),
+            interrupt: self.interrupt.clone(),
             ..Settings::new(self.server_threads(), &self.placement.server, &self.scratch)
         }
     }

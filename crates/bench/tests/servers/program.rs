@@ -634,6 +634,24 @@ fn an_interrupted_bench_ends_its_servers() {
 }
 
 #[test]
+fn a_server_that_does_not_answer_is_not_waited_for_when_interrupted() {
+    let out = scratch("deaf");
+    let deaf =
+        script(&out, "redis-deaf", "#!/bin/sh\n[ \"$1\" = --version ] && echo v=7.0.0 && exit\nexec sleep 600\n");
+    let words = ["latency", "--peers", &deaf.display().to_string(), "--quick"];
+    let mut child = bench(&out.join("results"), &words).stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    assert!(lines.by_ref().map_while(Result::ok).any(|line| line.contains("starting redis-deaf")), "it starts");
+    let since = std::time::Instant::now();
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    // A server has two minutes to answer.
+    assert!(since.elapsed() < std::time::Duration::from_secs(60), "{:?}", since.elapsed());
+    assert!(lines.map_while(Result::ok).any(|line| line.contains("interrupted")), "and not that it failed");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn a_killed_bench_leaves_no_server() {
     let out = scratch("killed");
     let Some((mut child, started, _lines)) = measuring(&out) else { return };
