@@ -91,6 +91,9 @@ impl Session {
     /// Finds the servers and opens the results.
     pub fn open(options: Options, interrupt: Interrupt, experiment: &'static Experiment) -> Result<Session> {
         let &Experiment { databases, axes, depends_on, name: experiment, .. } = experiment;
+        if let Some(directory) = options.data_dir.as_ref().filter(|directory| !directory.is_dir()) {
+            bail!("--data-dir {}: there is no such directory", directory.display());
+        }
         let (server_threads, client_threads) = options.threads(placement::own_cores()?.len());
         let placement = placed(&options, server_threads, client_threads)?;
         let progress = Progress::new(experiment);

@@ -114,7 +114,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
     pub graphs: Vec<PathBuf>,
 
-    /// Where the servers' files lie while they are measured [default: the system's temporary directory]. In memory (tmpfs) what
+    /// A directory that is there, for the servers' files while they are measured [default: the system's temporary one]. In memory (tmpfs) what
     /// is to be on disk costs nothing
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,

@@ -140,9 +140,13 @@ fn servers_keep_their_files_where_they_are_told_to() {
     let out = scratch("files");
     let toy = Toy::start(Manners::Good);
     let target = format!("redis://{}", toy.address);
-    let words = ["latency", "--target", &target, "--data-dir", "/proc/nowhere"];
-    let output = ended(bench(&out, &[&words, &SHORT[..]].concat()));
-    assert!(!output.status.success() && text(&output).contains("/proc/nowhere/tenon-bench-"), "{}", text(&output));
+    let nowhere = out.join("nowhere");
+    for (directory, why) in [(Path::new("/proc"), "/proc/tenon-bench-"), (&nowhere, "there is no such directory")] {
+        let words = ["latency", "--target", &target, "--data-dir", &directory.display().to_string()];
+        let output = ended(bench(&out, &[&words, &SHORT[..]].concat()));
+        assert!(!output.status.success() && text(&output).contains(why), "{}", text(&output));
+    }
+    assert!(!nowhere.exists());
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
