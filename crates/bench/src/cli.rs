@@ -54,9 +54,17 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     crate::machine::process::raise_open_files();
     if name != SUITE {
         let experiment = ALL.iter().find(|experiment| experiment.name == name).context("the experiment is known")?;
-        return measure(experiment, &options, &interrupt)?.check();
+        let (records, ended) = measure(experiment, &options, &interrupt)?;
+        print_document(&records, &options)?;
+        return ended.check();
     }
-    let measured = measure_all(&ALL, &interrupt, |experiment| measure(experiment, &options, &interrupt));
+    let mut all = Vec::new();
+    let measured = measure_all(&ALL, &interrupt, |experiment| {
+        let (records, ended) = measure(experiment, &options, &interrupt)?;
+        all.extend(records);
+        Ok(ended)
+    });
+    print_document(&all, &options)?;
     write_report(&options.out)?;
     measured
 }
@@ -91,24 +99,23 @@ fn measure_all(
     all.check()
 }
 
-/// Runs one experiment and prints its results.
-fn measure(experiment: &'static Experiment, options: &Options, interrupt: &Interrupt) -> Result<Ended> {
+/// Runs one experiment and prints its table, if tables are asked for.
+fn measure(experiment: &'static Experiment, options: &Options, interrupt: &Interrupt) -> Result<(Vec<Record>, Ended)> {
     let mut session = Session::open(options.clone(), interrupt.clone(), experiment)?;
     let ran = (experiment.run)(&mut session);
     let (records, ended) = session.finish();
     ran?;
-    if !records.is_empty() {
-        print(experiment, &records, options)?;
+    if !records.is_empty() && !options.json {
+        println!("{}", report::section(experiment, &records));
+        report::lines(&records).iter().for_each(|line| println!("- {line}"));
     }
-    Ok(ended)
+    Ok((records, ended))
 }
 
-fn print(experiment: &Experiment, records: &[Record], options: &Options) -> Result<()> {
+/// Prints all that was measured as one document, if that is asked for.
+fn print_document(records: &[Record], options: &Options) -> Result<()> {
     if options.json {
         println!("{}", serde_json::to_string_pretty(records)?);
-    } else {
-        println!("{}", report::section(experiment, records));
-        report::lines(records).iter().for_each(|line| println!("- {line}"));
     }
     Ok(())
 }

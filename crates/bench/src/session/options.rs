@@ -127,7 +127,7 @@ pub struct Options {
     #[arg(long)]
     pub r#continue: bool,
 
-    /// Print the results as JSON instead of tables
+    /// Print the results as one JSON document, an array of all runs, instead of tables
     #[arg(long)]
     pub json: bool,
 }

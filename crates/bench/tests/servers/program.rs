@@ -118,6 +118,22 @@ fn records(output: &Output) -> Vec<serde_json::Value> {
 }
 
 #[test]
+fn a_suite_prints_one_document() {
+    let out = scratch("suite");
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    // Two experiments have such cases.
+    let words = ["suite", "--target", &target, "--filter", "resp, get, value bytes 10", "--json"];
+    let measured = records(&ended(bench(&out, &[&words, &SHORT[..]].concat())));
+    let mut experiments: Vec<&str> = measured.iter().filter_map(|record| record["experiment"].as_str()).collect();
+    experiments.dedup();
+    assert_eq!(experiments, ["sizes", "counters"], "{measured:?}");
+    let nothing = ended(bench(&out, &["latency", "--target", &target, "--filter", "gte", "--json"]));
+    assert_eq!((nothing.status.code(), &nothing.stdout[..]), (Some(1), &b"[]\n"[..]), "{}", text(&nothing));
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn snapshots_are_taken_while_their_price_is_measured() {
     let out = scratch("snapshots");
     if !installed("redis-server") {
