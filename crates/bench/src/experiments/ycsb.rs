@@ -53,8 +53,8 @@ pub static YCSB: Experiment = Experiment {
               protocols (which have no scans, so no workload E), rows in PostgreSQL. They are loaded into a fresh server in one \
               language, and its resident memory is read; then the workloads run, each of as many operations as there are \
               records: those that insert none on servers that were loaded once in one language, those that do on one that was \
-              started and loaded for the run. An update writes one field. Where only the Waterloo study's workloads are asked \
-              for, they come from 1, 12, 24, 36 and 48 connections, as there.",
+              started and loaded for the run. An update writes one field. The Waterloo study's workloads have records of \
+              their own, of that study's form, and come from 1, 12, 24, 36 and 48 connections, as there.",
     study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
     databases: true,
     depends_on: &[Setting::ClientProcesses, Setting::Updates],
@@ -96,12 +96,17 @@ pub static YCSB: Experiment = Experiment {
 fn run(session: &mut Session) -> Result<()> {
     let mixes: Vec<&'static Mix> =
         if session.options.workloads.is_empty() { CORE.iter().collect() } else { session.options.workloads.clone() };
+    of_each_study(&mixes).into_iter().try_for_each(|mixes| run_on_one_form(session, &mixes))
+}
+
+/// Loads records, and runs workloads of one study on them.
+fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix]) -> Result<()> {
     let records = session.options.keys.unwrap_or(session.scaled(10_000, 100_000));
-    let layout = layout(session, &mixes);
-    let connections = connections(session, &mixes);
+    let layout = layout(session, mixes);
+    let connections = connections(session, mixes);
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
-        for mix in &mixes {
+        for mix in mixes {
             let case = Case::new().word(PROTOCOL, protocol.name()).word(WORKLOAD, mix.name);
             cases.extend(connections.iter().map(|connections| case.clone().number(CONNECTIONS, *connections as f64)));
         }
@@ -253,8 +258,19 @@ fn has_scans(case: &Case) -> bool {
     protocol(case).is_ok_and(|protocol| !protocol.is_memcache())
 }
 
+/// YCSB's workloads, then those of the Waterloo study, as far as there are any: the records of one have another form than the
+/// other's.
+pub fn of_each_study(mixes: &[&'static Mix]) -> Vec<Vec<&'static Mix>> {
+    let (waterloos, cores): (Vec<_>, Vec<_>) = mixes.iter().copied().partition(|mix| is_waterloos(mix));
+    [cores, waterloos].into_iter().filter(|mixes| !mixes.is_empty()).collect()
+}
+
+fn is_waterloos(mix: &Mix) -> bool {
+    mix.name.starts_with('W')
+}
+
 fn are_waterloos(mixes: &[&Mix]) -> bool {
-    mixes.iter().all(|mix| mix.name.starts_with('W'))
+    mixes.iter().all(|mix| is_waterloos(mix))
 }
 
 /// How many connections the loads have, each number at least one for each process of the client.

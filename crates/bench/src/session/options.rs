@@ -85,8 +85,8 @@ pub struct Options {
     #[arg(long, value_name = "KIND", default_value = "poisson")]
     pub arrivals: Arrivals,
 
-    /// Workloads for `ycsb` and `ycsb-load`: A to F, the Waterloo study's WA to WF, and WG, half of whose writes delete [default:
-    /// A,B,C,D,E,F; A,B,F]
+    /// Workloads for `ycsb` and `ycsb-load`: A to F, the Waterloo study's WA to WF, and WG, half of whose writes delete; those of
+    /// the study on records of their own [default: A,B,C,D,E,F; A,B,F]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = workload)]
     pub workloads: Vec<&'static Mix>,
 

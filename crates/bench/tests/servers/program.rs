@@ -267,6 +267,15 @@ fn ycsb_gives_every_server_the_same_work_and_says_how_much() {
     assert_eq!(started(), 4);
     assert_eq!(of("WA").len(), 8);
     assert_eq!(started(), 5, "without insertions one is enough");
+    let words = [&words[..], &["--workloads", "WA,A", "--filter", "A, "]].concat();
+    let mut forms: Vec<[String; 3]> = records(&ended(bench(&out, &words)))
+        .iter()
+        .map(|record| [&record["case"]["workload"], &record["setup"]["record fields"], &record["setup"]["field bytes"]])
+        .map(|form| form.map(|value| value.as_str().expect("it is told").to_owned()))
+        .collect();
+    forms.sort();
+    forms.dedup();
+    assert_eq!(forms, [["A", "10", "100"], ["WA", "16", "255"]], "each study has records of its own");
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
