@@ -94,7 +94,8 @@ fn measure_all(
         }
     }
     if !broken.is_empty() {
-        bail!("not measured to the end: {}; {} runs failed their own check", broken.join(", "), all.failures);
+        let failed = all.failed().map(|failed| format!("; {failed}")).unwrap_or_default();
+        bail!("not measured to the end: {}{failed}", broken.join(", "));
     }
     all.check()
 }
@@ -139,7 +140,7 @@ mod tests {
             if experiment.name == ALL[1].name {
                 bail!("no such file")
             } else {
-                Ok(Ended { asked: 3, failures: 1, why: None })
+                Ok(Ended { asked: 3, failures: 1, ..Ended::default() })
             }
         })
         .unwrap_err();
@@ -152,7 +153,7 @@ mod tests {
     fn an_experiment_without_a_case_fails_alone_and_not_among_others() {
         let all = |asked: fn(&str) -> usize| {
             measure_all(&ALL, &Interrupt::default(), |experiment| {
-                Ok(Ended { asked: asked(experiment.name), failures: 0, why: Some("no trace".to_owned()) })
+                Ok(Ended { asked: asked(experiment.name), failures: 0, unready: 0, why: Some("no trace".to_owned()) })
             })
         };
         assert!(all(|name| usize::from(name == "load")).is_ok());

@@ -126,13 +126,17 @@ fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix]) -> Result<()> 
     let left = |session: &Session, contender: &Contender, case: &Case| {
         applies(session, contender, case) && !(contender.is_started() && inserts(case))
     };
+    let mut loaded: Vec<String> = Vec::new();
     for protocol in session.all_protocols() {
         let fill = |session: &Session, server: &Running| stored.load(session, server, protocol);
         let servers = session.start_all(&of(protocol, &cases), left, Session::settings, fill)?;
+        loaded.extend(servers.iter().map(Named::name));
         session.grid(&servers, &of(protocol, &keeping), applies, measure)?;
     }
     // What a run inserts must not be there for any other: with it, the store would be larger in each round and workload.
-    let contenders = session.contenders.clone();
+    // One that runs already and has refused the records has nothing that could be measured.
+    let mut contenders = session.contenders.clone();
+    contenders.retain(|contender| contender.is_started() || loaded.contains(&contender.name()));
     session.grid(&contenders, &inserting, applies, |session, contender, case, round| {
         let server = session.start(contender, &session.settings())?;
         if server.is_started() {

@@ -15,6 +15,7 @@ use crate::results::{Case, Earlier, Record, Store, median, moment};
 use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -59,6 +60,24 @@ struct Began {
     said: BTreeMap<String, String>,
 }
 
+/// Why there was no server to run something on; the cause stands behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unready {
+    /// It did not come up.
+    Started,
+    /// It did not take what it was to hold.
+    Filled,
+}
+
+impl fmt::Display for Unready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unready::Started => "the server could not be started",
+            Unready::Filled => "the server could not be filled",
+        })
+    }
+}
+
 /// What came of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
@@ -66,6 +85,8 @@ pub struct Ended {
     pub asked: usize,
     /// Runs that failed their own check.
     pub failures: usize,
+    /// Runs that never began, for want of a server that was ready.
+    pub unready: usize,
     /// Why nothing was there to be measured, of one experiment of which nothing was.
     pub why: Option<String>,
 }
@@ -73,17 +94,35 @@ pub struct Ended {
 impl Ended {
     /// An error where runs failed, and where nothing was there to be measured.
     pub fn check(&self) -> Result<()> {
+        if let Some(failed) = self.failed() {
+            bail!(failed);
+        }
         match self {
-            Ended { failures: 1.., .. } => bail!("{} runs failed their own check", self.failures),
             Ended { asked: 0, why: Some(why), .. } => bail!("nothing was measured: {why}"),
             Ended { asked: 0, why: None, .. } => bail!("nothing was measured"),
             Ended { .. } => Ok(()),
         }
     }
 
+    /// What went wrong, if anything did.
+    pub fn failed(&self) -> Option<String> {
+        let told = [
+            (self.failures, "failed their own check"),
+            (self.unready, "had no server: it could not be started, or not be filled"),
+        ];
+        let told = told.into_iter().filter(|(runs, _)| *runs > 0).map(|(runs, what)| format!("{runs} runs {what}"));
+        let told: Vec<String> = told.collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
     /// Of several; each has its own reason.
     pub fn with(self, other: &Ended) -> Ended {
-        Ended { asked: self.asked + other.asked, failures: self.failures + other.failures, why: None }
+        Ended {
+            asked: self.asked + other.asked,
+            failures: self.failures + other.failures,
+            unready: self.unready + other.unready,
+            why: None,
+        }
     }
 }
 
@@ -219,9 +258,13 @@ impl Session {
         self.unmeasured.lacks = Some(what.to_owned());
     }
 
-    /// Remembers a case that a server has and nobody asked for.
-    pub fn passed_over(&mut self, case: &Case) {
-        self.unmeasured.pass_over(case.shown(self.axes));
+    /// Remembers those cases that a server has and nobody asked for.
+    pub fn pass_over(&mut self, cases: &[Case], has: impl Fn(&Session, &Case) -> bool) {
+        for case in cases {
+            if !self.wants(case) && has(self, case) {
+                self.unmeasured.pass_over(case.shown(self.axes));
+            }
+        }
     }
 
     /// How servers are started when nothing else is asked for.
@@ -243,7 +286,7 @@ impl Session {
         self.interrupt.check()?;
         Ok(match contender {
             Contender::Program(program) => {
-                let server = program.start(settings)?;
+                let server = program.start(settings).context(Unready::Started)?;
                 self.began(contender, &server)?;
                 Running::Started(Box::new(server))
             }
@@ -289,11 +332,7 @@ impl Session {
         self.unmeasured.takes_any = true;
         let mut servers = Vec::new();
         for contender in self.contenders.clone() {
-            for case in cases.iter().filter(|case| !self.wants(case)).collect::<Vec<_>>() {
-                if applies(self, &contender, case) {
-                    self.passed_over(case);
-                }
-            }
+            self.pass_over(cases, |session, case| applies(session, &contender, case));
             let applies = |case: &&Case| self.wants(case) && applies(self, &contender, case);
             let wanted: Vec<&Case> = cases.iter().filter(applies).collect();
             if wanted.iter().all(|case| (0..self.rounds()).all(|round| self.has(&contender, case, round))) {
@@ -303,14 +342,15 @@ impl Session {
             }
             self.progress.doing(&format!("starting {}", contender.name()));
             let started = self.start(&contender, &settings(self)).and_then(|server| {
-                prepare(self, &server)?;
+                prepare(self, &server).context(Unready::Filled)?;
                 Ok(server)
             });
             match started {
                 Ok(server) => servers.push(server),
                 Err(error) => {
                     self.interrupt.check()?;
-                    self.failed(&contender, &Case::new().word("operation", "start"), 0, &error)?;
+                    // What was to run on it cannot; told once, of what all that has in common.
+                    self.failed(&contender, &Case::shared_by(&wanted), 0, &error)?;
                 }
             }
         }
@@ -329,11 +369,7 @@ impl Session {
         measure: impl Fn(&Session, &S, &Case, u64) -> Result<Reading>,
     ) -> Result<()> {
         self.unmeasured.takes_any |= servers.iter().any(|server| !server.is_started());
-        for case in cases.iter().filter(|case| !self.wants(case)).collect::<Vec<_>>() {
-            if servers.iter().any(|server| applies(self, server, case)) {
-                self.passed_over(case);
-            }
-        }
+        self.pass_over(cases, |session, case| servers.iter().any(|server| applies(session, server, case)));
         let mut steps: Vec<(&Case, u64, &S)> = Vec::new();
         for round in 0..self.rounds() {
             for case in cases.iter().filter(|case| self.wants(case)) {
@@ -422,8 +458,11 @@ impl Session {
 
     fn failed(&mut self, server: &impl Named, case: &Case, round: u64, error: &anyhow::Error) -> Result<()> {
         let failure = format!("{error:#}");
-        self.progress.say(&format!("failed: {}, {}: {failure}", case.shown(self.axes), server.name()));
-        self.ended.failures += 1;
+        self.progress.say(&format!("failed: {}: {failure}", self.record(server, case, round).shown(self.axes)));
+        match error.downcast_ref::<Unready>() {
+            Some(_) => self.ended.unready += 1,
+            None => self.ended.failures += 1,
+        }
         let (Began { command, said }, at) = (self.last_start(server), moment::now());
         let record = Record { failure: Some(failure), command, said, at, ..self.record(server, case, round) };
         self.store.push(record)

@@ -410,9 +410,16 @@ fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
     // with it.
     let peers = format!("redis-broken={},redis-server", broken(&out).display());
     let (output, lines) = weblog(&["--peers", &peers, "--filter", "records 1000, query"]);
-    assert!(!output.status.success() && text(&output).contains("2 runs failed their own check"), "{}", text(&output));
+    assert!(!output.status.success() && text(&output).contains("2 runs had no server"), "{}", text(&output));
     let count = |lines: &[String], part: &str| lines.iter().filter(|line| line.contains(part)).count();
-    assert_eq!((lines.len(), count(&lines, "\"query in the"), count(&lines, "ended before it answered")), (4, 4, 2));
+    assert_eq!(
+        (
+            lines.len(),
+            count(&lines, "\"query in the"),
+            count(&lines, "could not be started: redis-broken ended before it answered")
+        ),
+        (4, 4, 2)
+    );
     assert_eq!(count(&lines, "\"matches\":500.0"), 2, "{lines:?}");
     assert_eq!(count(&lines, "\"server_cpu_us\":"), 2, "inside the server, too: {lines:?}");
 
@@ -428,6 +435,21 @@ fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
     // Nothing is left to do.
     let (output, lines) = weblog(&["--peers", "redis-server", "--continue"]);
     assert!(output.status.success() && kept(&lines) == after, "{}", text(&output));
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
+fn a_server_that_refuses_the_records_is_not_measured_on_them() {
+    let out = scratch("refuses");
+    // It knows no records.
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    let words = ["ycsb", "--target", &target, "--workloads", "A,D,E", "--quick", "--keys", "100"];
+    let output = ended(bench(&out, &words));
+    let said = text(&output);
+    let failed = format!("failed: resp, connections 50, {target}: the server could not be filled: ");
+    assert!(said.contains(&failed) && said.contains("1 runs had no server"), "{said}");
+    assert!(output.status.code() == Some(1) && said.matches("failed: ").count() == 1, "{said}");
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
