@@ -96,11 +96,15 @@ pub static YCSB: Experiment = Experiment {
 fn run(session: &mut Session) -> Result<()> {
     let mixes: Vec<&'static Mix> =
         if session.options.workloads.is_empty() { CORE.iter().collect() } else { session.options.workloads.clone() };
-    of_each_study(&mixes).into_iter().try_for_each(|mixes| run_on_one_form(session, &mixes))
+    let mut cases_before = 0;
+    of_each_study(&mixes).into_iter().try_for_each(|mixes| {
+        cases_before += run_on_one_form(session, &mixes, cases_before)?;
+        Ok(())
+    })
 }
 
-/// Loads records, and runs workloads of one study on them.
-fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix]) -> Result<()> {
+/// Loads records, and runs workloads of one study on them; tells how many cases that were.
+fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix], cases_before: u64) -> Result<u64> {
     let records = session.options.keys.unwrap_or(session.scaled(10_000, 100_000));
     let layout = layout(session, mixes);
     let connections = connections(session, mixes);
@@ -111,7 +115,7 @@ fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix]) -> Result<()> 
             cases.extend(connections.iter().map(|connections| case.clone().number(CONNECTIONS, *connections as f64)));
         }
     }
-    let stored = Stored { layout, records };
+    let stored = Stored { layout, records, cases_before };
     stored.tell(session);
     let operations = session.options.operations.unwrap_or(records);
     session.measured_on("operations", operations);
@@ -143,7 +147,8 @@ fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix]) -> Result<()> 
             stored.load(session, &server, protocol(case)?)?;
         }
         measure(session, &server, case, round)
-    })
+    })?;
+    Ok(cases.len() as u64)
 }
 
 /// Those cases that are in this language: records of one language are not those of another, and a server that speaks several
@@ -183,6 +188,8 @@ pub struct Stored {
     pub layout: Layout,
     /// How many there are.
     pub records: u64,
+    /// Cases that a server that runs already may have gone through before.
+    pub cases_before: u64,
 }
 
 impl Stored {
@@ -232,7 +239,7 @@ impl Stored {
             let shape = Shape { until, ..*shape };
             // A server that runs already goes through all cases and rounds, and what one load has inserted must be new in the
             // next one, too.
-            let loads_before = place * 2 * session.rounds() + seed;
+            let loads_before = (self.cases_before + place) * 2 * session.rounds() + seed;
             let first_new = self.records + loads_before * NUMBERS_OF_A_LOAD;
             let expected_new = expected_new(mix, self.records, until);
             let work = Work::Run { mix, records: self.records, first_new, expected_new, seed };

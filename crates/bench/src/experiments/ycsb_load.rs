@@ -83,16 +83,20 @@ const CARRIED: f64 = 0.9;
 fn run(session: &mut Session) -> Result<()> {
     let asked = session.options.workloads.clone();
     let mixes = if asked.is_empty() { WORKLOADS.into_iter().filter_map(Mix::of).collect() } else { asked };
-    of_each_study(&mixes).into_iter().try_for_each(|mixes| run_on_one_form(session, &mixes))
+    let mut cases_before = 0;
+    of_each_study(&mixes).into_iter().try_for_each(|mixes| {
+        cases_before += run_on_one_form(session, &mixes, cases_before)?;
+        Ok(())
+    })
 }
 
-/// Loads records, and offers the workloads of one study on them.
-fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix]) -> Result<()> {
+/// Loads records, and offers the workloads of one study on them; tells how many cases that were.
+fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix], cases_before: u64) -> Result<u64> {
     let usual = session.scaled(&RATES_QUICK[..], &RATES[..]);
     let mut rates = if session.options.rates.is_empty() { usual.to_vec() } else { session.options.rates.clone() };
     rates.sort_unstable();
     let records = session.options.keys.unwrap_or(session.scaled(10_000, 100_000));
-    let stored = Stored { layout: layout(session, mixes), records };
+    let stored = Stored { layout: layout(session, mixes), records, cases_before };
     stored.tell(session);
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
@@ -111,7 +115,7 @@ fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix]) -> Result<()> 
             offer(session, &servers, &stored, (case, &cases))?;
         }
     }
-    Ok(())
+    Ok(cases.len() as u64)
 }
 
 /// Offers one rate to those that have carried all lower ones.
