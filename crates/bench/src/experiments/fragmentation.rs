@@ -33,7 +33,8 @@ pub static FRAGMENTATION: Experiment = Experiment {
     name: "fragmentation",
     title: "A full cache whose values change their length",
     summary: "A server with a memory limit serves gets by Zipf's law and is given what it misses; then the values become \
-              longer, shorter, longer. The keys of each phase would fill it twice.",
+              longer, shorter, longer. The keys of each phase would fill it twice. Over memcached's protocols the limit is for items \
+              alone, as memcached's is.",
     study: "what the studies wished for",
     databases: false,
     depends_on: &[Setting::Seconds, Setting::Connections],
@@ -64,6 +65,8 @@ fn run(session: &mut Session) -> Result<()> {
                     round,
                     |session| Settings {
                         memory_bytes: Some(limit),
+                        // As in `eviction`.
+                        memory_for_items: protocol.is_memcache(),
                         eviction: eviction(contender),
                         ..session.settings()
                     },

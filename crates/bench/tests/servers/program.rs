@@ -318,6 +318,15 @@ fn what_a_full_cache_evicts_is_counted() {
             measured.iter().map(|record| record["figures"]["evicted_keys"].as_f64().expect("it is counted")).collect();
         assert!(evicted[1..].iter().all(|evicted| *evicted > 0.0), "{evicted:?}");
     }
+    for protocol in ["resp", "text"] {
+        if !installed("tenon") {
+            continue;
+        }
+        let words = ["fragmentation", "--peers", "tenon", "--protocols", protocol, "--filter", "100 to", "--json"];
+        let measured = records(&ended(bench(&out, &[&words, &["--quick", "--seconds", "0.05"][..]].concat())));
+        let command = measured[0]["command"].as_str().expect("it is kept");
+        assert_eq!(command.contains("--maxmemory-counts-startup no"), protocol == "text", "{command}");
+    }
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
