@@ -1,6 +1,6 @@
 //! `counters`: system calls, and where the machine counts them instructions and cache misses, for each operation.
 
-use super::experiment::{Experiment, Figure, OPS, Plot, Setting};
+use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, Plot, SERVER_CPU, SERVER_SYSTEM, Setting};
 use super::plain::{PIPELINE, Stock, VALUE_LEN, case, pipeline, speaks};
 use crate::peers::Settings;
 use crate::results::Case;
@@ -30,6 +30,9 @@ pub static COUNTERS: Experiment = Experiment {
         Figure { name: "l1d_misses_op", heading: "L1D misses/op" },
         Figure { name: "llc_misses_op", heading: "LLC misses/op" },
         OPS,
+        SERVER_CPU,
+        SERVER_SYSTEM,
+        CLIENT_BUSY,
     ],
     plots: &[Plot::Bars { title: "System calls an operation", each: Some(PIPELINE), y: SYSCALLS }],
     published: &[],

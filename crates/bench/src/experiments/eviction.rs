@@ -1,6 +1,6 @@
 //! `eviction`: recorded requests of real caches, with too little memory for all they name.
 
-use super::experiment::{Experiment, Figure, OPS, Plot, REFUSED_FILLS, SERVER_CPU, Setting};
+use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, Plot, REFUSED_FILLS, SERVER_CPU, Setting};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::Until;
@@ -45,6 +45,7 @@ pub static EVICTION: Experiment = Experiment {
         REFUSED_FILLS,
         OPS,
         SERVER_CPU,
+        CLIENT_BUSY,
     ],
     plots: &[Plot::Bars { title: "Hit ratio", each: Some(TRACE), y: HITS }],
     published: &[],

@@ -187,6 +187,8 @@ pub const OPS: Figure = Figure { name: "ops_s", heading: "op/s" };
 pub const MEAN: Figure = Figure { name: "mean_us", heading: "mean µs" };
 /// The median latency.
 pub const P50: Figure = Figure { name: "p50_us", heading: "p50 µs" };
+/// The 95th percentile of the latency.
+pub const P95: Figure = Figure { name: "p95_us", heading: "p95 µs" };
 /// The 99th percentile of the latency.
 pub const P99: Figure = Figure { name: "p99_us", heading: "p99 µs" };
 /// The 99.9th percentile of the latency.

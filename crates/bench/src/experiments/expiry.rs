@@ -14,6 +14,7 @@ use tenon_client::{Resp, Value};
 const KEYS: &str = "keys not due";
 const DUE: u64 = 1_000;
 const P50: Figure = Figure { name: "lag_p50_ms", heading: "lag p50 ms" };
+const P95: Figure = Figure { name: "lag_p95_ms", heading: "lag p95 ms" };
 const P99: Figure = Figure { name: "lag_p99_ms", heading: "lag p99 ms" };
 const MAX: Figure = Figure { name: "lag_max_ms", heading: "lag max ms" };
 const LEFT: Figure = Figure { name: "never", heading: "not gone after 10 s" };
@@ -30,7 +31,7 @@ pub static EXPIRY: Experiment = Experiment {
     databases: false,
     depends_on: &[],
     axes: &[PROTOCOL, KEYS],
-    figures: &[P50, P99, MAX, LEFT],
+    figures: &[P50, P95, P99, MAX, LEFT],
     plots: &[Plot::Bars { title: "99th percentile of the lag", each: None, y: P99 }],
     published: &[],
     limits: &[],
@@ -121,7 +122,7 @@ impl Lags {
     }
 
     fn reading(&self) -> Reading {
-        let figures = [(P50, 0.5), (P99, 0.99), (MAX, 1.0)];
+        let figures = [(P50, 0.5), (P95, 0.95), (P99, 0.99), (MAX, 1.0)];
         let known = figures.into_iter().filter_map(|(figure, share)| Some((figure, self.percentile(share)?)));
         let reading = known.fold(Reading::default(), |reading, (figure, lag_ms)| reading.figure(figure.name, lag_ms));
         reading.figure(LEFT.name, DUE as f64 - self.gone() as f64)

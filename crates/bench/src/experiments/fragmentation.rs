@@ -1,6 +1,6 @@
 //! `fragmentation`: a cache that is full, and values that change their length.
 
-use super::experiment::{Experiment, Figure, OPS, P99, Plot, REFUSED_FILLS, SERVER_CPU, Setting};
+use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, P95, P99, Plot, REFUSED_FILLS, SERVER_CPU, Setting};
 use super::plain::{OPERATION, PROTOCOL, case, protocol, speaks};
 use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::machine::process::resident_bytes;
@@ -39,7 +39,7 @@ pub static FRAGMENTATION: Experiment = Experiment {
     databases: false,
     depends_on: &[Setting::Seconds, Setting::Connections],
     axes: &[PROTOCOL, PHASE],
-    figures: &[HITS, OVER, EVICTED, EVICTIONS, REFUSED_FILLS, OPS, P99, SERVER_CPU],
+    figures: &[HITS, OVER, EVICTED, EVICTIONS, REFUSED_FILLS, OPS, P95, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[
         Plot::Bars { title: "Hit ratio", each: Some(PROTOCOL), y: HITS },
         Plot::Bars { title: "Resident memory over the limit", each: Some(PROTOCOL), y: OVER },

@@ -1,6 +1,6 @@
 //! `memory`: what a key costs beside its own bytes.
 
-use super::experiment::{Base, Experiment, Figure, Form, Ours, Plot, Published, Spot};
+use super::experiment::{Base, Experiment, Figure, Form, Ours, Plot, Published, SERVER_CPU, Spot};
 use super::plain::{PROTOCOL, SAMPLE, protocol, speaks};
 use crate::key::Key;
 use crate::machine::process::resident_bytes;
@@ -38,6 +38,7 @@ pub static MEMORY: Experiment = Experiment {
         OVERHEAD,
         Figure { name: "overhead_share", heading: "over key + value" },
         Figure { name: "empty_mb", heading: "empty MB" },
+        SERVER_CPU,
     ],
     plots: &[Plot::Bars { title: "Bytes a key over key and value", each: Some(EXPIRY), y: OVERHEAD }],
     published: &[
@@ -111,7 +112,7 @@ fn filled(session: &Session, contender: &Contender, case: &Case, _round: u64) ->
     let empty = resident_bytes(pid)? as f64;
     let (values, lengths) = (Values::new(len), Lengths::fixed(len));
     let protocol = protocol(case)?;
-    session.fill_in(&server, protocol, keys, &values, lengths, expire_s)?;
+    let filling = session.fill_in(&server, protocol, keys, &values, lengths, expire_s)?.reading();
     let grown = settled(session, pid)? - empty;
     // A key that is not there costs nothing.
     session.read_back(&server, protocol, (keys, SAMPLE), &values, lengths)?;
@@ -121,6 +122,7 @@ fn filled(session: &Session, contender: &Contender, case: &Case, _round: u64) ->
         false => Reading::default(),
     };
     Ok(reading
+        .known(SERVER_CPU.name, filling.figures.get(SERVER_CPU.name).copied())
         .figure(GROWN.name, grown / 1e6)
         .figure("empty_mb", empty / 1e6)
         .figure("overhead_bytes_key", (grown - stored) / keys as f64)

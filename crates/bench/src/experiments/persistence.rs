@@ -1,7 +1,8 @@
 //! `persistence`: what keeping data on disk costs.
 
 use super::experiment::{
-    Base, Experiment, Figure, Form, MEAN, OPS, Ours, P99, P999, Plot, Published, SERVER_CPU, Setting, Spot,
+    Base, CLIENT_BUSY, Experiment, Figure, Form, MEAN, OPS, Ours, P95, P99, P999, Plot, Published, SERVER_CPU, Setting,
+    Spot,
 };
 use super::plain::{OPERATION, PROTOCOL, Stock, speaks};
 use super::rewrites::Rewrites;
@@ -34,11 +35,13 @@ pub static PERSISTENCE: Experiment = Experiment {
     figures: &[
         OPS,
         MEAN,
+        P95,
         P99,
         P999,
         SERVER_CPU,
         Figure { name: "snapshots", heading: "snapshots" },
         Figure { name: "snapshot_share", heading: "of the time" },
+        CLIENT_BUSY,
     ],
     plots: &[Plot::Bars { title: "Throughput of SET", each: Some(PROTOCOL), y: OPS }],
     published: &[

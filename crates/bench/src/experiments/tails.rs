@@ -1,6 +1,8 @@
 //! `tails`: what one client's doings are to another client's slowest requests.
 
-use super::experiment::{CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MAX, P50, P99, P999, Plot, SERVER_CPU, Setting};
+use super::experiment::{
+    CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MAX, P50, P95, P99, P999, Plot, SERVER_CPU, Setting,
+};
 use super::plain::{MIXED, PROTOCOL, Stock, mix, speaks};
 use crate::generators::{Inserted, KeyChooser};
 use crate::load::{Pace, Until};
@@ -46,6 +48,7 @@ pub static TAILS: Experiment = Experiment {
     axes: &[PROTOCOL, BESIDE],
     figures: &[
         P50,
+        P95,
         P99,
         P999,
         MAX,

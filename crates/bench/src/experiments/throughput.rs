@@ -1,8 +1,8 @@
 //! `throughput`: as fast as fifty clients go, at several depths, and while the keyspace grows.
 
 use super::experiment::{
-    CLIENT_BUSY, Experiment, Figure, Form, OPS, Ours, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
-    Spot,
+    CLIENT_BUSY, Experiment, Figure, Form, OPS, Ours, P50, P95, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM,
+    Setting, Spot,
 };
 use super::plain::{MANY, OPERATION, PIPELINE, PROTOCOL, Stock, case, many, pipeline, protocol, speaks};
 use crate::load::Until;
@@ -35,6 +35,7 @@ pub static THROUGHPUT: Experiment = Experiment {
     figures: &[
         OPS,
         P50,
+        P95,
         P99,
         SERVER_CPU,
         SERVER_SYSTEM,

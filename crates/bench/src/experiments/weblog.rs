@@ -1,6 +1,8 @@
 //! `weblog`: the log of a web server as records in a key-value store.
 
-use super::experiment::{Experiment, Figure, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale, Setting};
+use super::experiment::{
+    CLIENT_BUSY, Experiment, Figure, MEAN, OPS, P95, P99, Plot, Published, SERVER_CPU, Scale, Setting,
+};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::postgres::TABLE;
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
@@ -33,7 +35,16 @@ pub static WEBLOG: Experiment = Experiment {
     databases: true,
     depends_on: &[Setting::Connections, Setting::WebLog],
     axes: &[PROTOCOL, RECORDS, STEP],
-    figures: &[TOOK, OPS, MEAN, P99, SERVER_CPU, Figure { name: "matches", heading: "records found" }],
+    figures: &[
+        TOOK,
+        OPS,
+        MEAN,
+        P95,
+        P99,
+        SERVER_CPU,
+        Figure { name: "matches", heading: "records found" },
+        CLIENT_BUSY,
+    ],
     plots: &[Plot::Lines {
         title: "Time for all records",
         x: RECORDS,

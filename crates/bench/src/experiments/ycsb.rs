@@ -1,7 +1,7 @@
 //! `ycsb`: loading YCSB's records, its core workloads on them, and the mixes of the Waterloo study.
 
 use super::experiment::{
-    Experiment, Figure, Form, OPS, Ours, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
+    CLIENT_BUSY, Experiment, Figure, Form, OPS, Ours, P95, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
 };
 use super::memory::{GROWN, settled};
 use super::plain::{PROTOCOL, protocol, speaks};
@@ -67,11 +67,13 @@ pub static YCSB: Experiment = Experiment {
         DELETE,
         SCAN,
         READ_MODIFY_WRITE,
+        P95,
         P99,
         SERVER_CPU,
         SERVER_SYSTEM,
         GROWN,
         OVER_DATA,
+        CLIENT_BUSY,
     ],
     plots: &[
         Plot::Bars { title: "Throughput", each: Some(PROTOCOL), y: OPS },

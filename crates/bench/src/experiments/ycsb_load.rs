@@ -1,7 +1,7 @@
 //! `ycsb-load`: what the latency of YCSB's operations becomes as more of them are asked for, in an open loop.
 
 use super::experiment::{
-    CLIENT_BUSY, CLIENT_LATE, Experiment, Limit, MEAN, OPS, P99, Plot, SERVER_CPU, Scale, Setting, UNSENT,
+    CLIENT_BUSY, CLIENT_LATE, Experiment, Limit, MEAN, OPS, P95, P99, Plot, SERVER_CPU, Scale, Setting, UNSENT,
 };
 use super::plain::PROTOCOL;
 use super::ycsb::{
@@ -43,6 +43,7 @@ pub static YCSB_LOAD: Experiment = Experiment {
         INSERT,
         SCAN,
         READ_MODIFY_WRITE,
+        P95,
         P99,
         SERVER_CPU,
         UNSENT,
