@@ -21,6 +21,8 @@ pub struct Connection<P> {
     pending: VecDeque<InFlight<P>>,
     /// Whether the event loop has been asked to say when the socket takes more.
     pub waits_to_send: bool,
+    /// System calls that were made for it; those of TLS are not counted.
+    pub calls: u64,
 }
 
 #[derive(Debug)]
@@ -54,7 +56,7 @@ impl<P> Connection<P> {
         stream.set_nonblocking(true)?;
         let pending = VecDeque::with_capacity(plan.pipeline);
         let (output, partial) = (Vec::new(), Vec::new());
-        Ok(Connection { stream, output, sent: 0, partial, pending, waits_to_send: false })
+        Ok(Connection { stream, output, sent: 0, partial, pending, waits_to_send: false, calls: 0 })
     }
 
     /// Operations in flight.
@@ -79,6 +81,7 @@ impl<P> Connection<P> {
     /// Sends what the socket takes; true if that was all.
     pub fn send(&mut self) -> Result<bool> {
         while self.sent < self.output.len() {
+            self.calls += 1;
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(sent) => self.sent += sent,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
@@ -111,6 +114,7 @@ impl<P> Connection<P> {
         let received = if matches!(self.stream, Stream::Tls(_)) {
             read_all(&mut self.stream, buffer)?
         } else {
+            self.calls += 1;
             match rustix::io::read(&self.stream, rustix::buffer::spare_capacity(buffer)) {
                 Ok(0) => bail!("the server closed the connection"),
                 Ok(received) => received,

@@ -46,6 +46,11 @@ fn run(address: &Address, shape: &Shape, spec: impl Fn(usize) -> Spec) -> anyhow
     let workloads = (0..shape.threads).map(|thread| KeyValue::new(Resp, spec(thread))).collect();
     let (outcome, workloads) = tenon_bench::load::run(&plan, workloads, &mut ())?;
     assert_eq!(progress.load(Ordering::Relaxed), outcome.operations, "what is shown is what was done");
+    match pace {
+        // At least one write, one wait and one read.
+        Pace::Closed => assert!(outcome.client_calls.is_some_and(|calls| calls >= 3), "{:?}", outcome.client_calls),
+        Pace::Open { .. } => assert_eq!(outcome.client_calls, None),
+    }
     let tally = workloads.iter().map(KeyValue::tally).fold(Tally::default(), Tally::with);
     Ok((outcome, tally))
 }
