@@ -54,9 +54,17 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     crate::machine::process::raise_open_files();
     if name != SUITE {
         let experiment = ALL.iter().find(|experiment| experiment.name == name).context("the experiment is known")?;
-        return measure(experiment, &options, &interrupt)?.check();
+        let (records, ended) = measure(experiment, &options, &interrupt)?;
+        print_document(&records, &options)?;
+        return ended.check();
     }
-    let measured = measure_all(&ALL, &interrupt, |experiment| measure(experiment, &options, &interrupt));
+    let mut all = Vec::new();
+    let measured = measure_all(&ALL, &interrupt, |experiment| {
+        let (records, ended) = measure(experiment, &options, &interrupt)?;
+        all.extend(records);
+        Ok(ended)
+    });
+    print_document(&all, &options)?;
     write_report(&options.out)?;
     measured
 }
@@ -73,7 +81,12 @@ fn measure_all(
         let measured = measure(experiment);
         interrupt.check()?;
         match measured {
-            Ok(ended) => all = all.with(ended),
+            Ok(ended) => {
+                if let Some(why) = &ended.why {
+                    eprintln!("{}: left out: {why}", experiment.name);
+                }
+                all = all.with(&ended);
+            }
             Err(error) => {
                 eprintln!("{}: not measured to the end: {error:#}", experiment.name);
                 broken.push(experiment.name);
@@ -81,29 +94,29 @@ fn measure_all(
         }
     }
     if !broken.is_empty() {
-        bail!("not measured to the end: {}; {} runs failed their own check", broken.join(", "), all.failures);
+        let failed = all.failed().map(|failed| format!("; {failed}")).unwrap_or_default();
+        bail!("not measured to the end: {}{failed}", broken.join(", "));
     }
     all.check()
 }
 
-/// Runs one experiment and prints its results.
-fn measure(experiment: &'static Experiment, options: &Options, interrupt: &Interrupt) -> Result<Ended> {
+/// Runs one experiment and prints its table, if tables are asked for.
+fn measure(experiment: &'static Experiment, options: &Options, interrupt: &Interrupt) -> Result<(Vec<Record>, Ended)> {
     let mut session = Session::open(options.clone(), interrupt.clone(), experiment)?;
     let ran = (experiment.run)(&mut session);
     let (records, ended) = session.finish();
     ran?;
-    if !records.is_empty() {
-        print(experiment, &records, options)?;
+    if !records.is_empty() && !options.json {
+        println!("{}", report::section(experiment, &records));
+        report::lines(&records).iter().for_each(|line| println!("- {line}"));
     }
-    Ok(ended)
+    Ok((records, ended))
 }
 
-fn print(experiment: &Experiment, records: &[Record], options: &Options) -> Result<()> {
+/// Prints all that was measured as one document, if that is asked for.
+fn print_document(records: &[Record], options: &Options) -> Result<()> {
     if options.json {
         println!("{}", serde_json::to_string_pretty(records)?);
-    } else {
-        println!("{}", report::section(experiment, records));
-        report::lines(records).iter().for_each(|line| println!("- {line}"));
     }
     Ok(())
 }
@@ -124,7 +137,11 @@ mod tests {
         let mut measured = Vec::new();
         let error = measure_all(&ALL, &Interrupt::default(), |experiment| {
             measured.push(experiment.name);
-            if experiment.name == ALL[1].name { bail!("no such file") } else { Ok(Ended { asked: 3, failures: 1 }) }
+            if experiment.name == ALL[1].name {
+                bail!("no such file")
+            } else {
+                Ok(Ended { asked: 3, failures: 1, ..Ended::default() })
+            }
         })
         .unwrap_err();
         assert_eq!(measured, ALL.iter().map(|experiment| experiment.name).collect::<Vec<_>>());
@@ -136,11 +153,11 @@ mod tests {
     fn an_experiment_without_a_case_fails_alone_and_not_among_others() {
         let all = |asked: fn(&str) -> usize| {
             measure_all(&ALL, &Interrupt::default(), |experiment| {
-                Ok(Ended { asked: asked(experiment.name), failures: 0 })
+                Ok(Ended { asked: asked(experiment.name), failures: 0, unready: 0, why: Some("no trace".to_owned()) })
             })
         };
         assert!(all(|name| usize::from(name == "load")).is_ok());
-        assert_eq!(all(|_| 0).unwrap_err().to_string(), "nothing was measured: no case matches");
+        assert_eq!(all(|_| 0).unwrap_err().to_string(), "nothing was measured");
     }
 
     #[test]

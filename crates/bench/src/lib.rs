@@ -10,6 +10,7 @@ pub mod graphs;
 pub mod key;
 pub mod latency;
 pub mod load;
+pub mod login;
 pub mod machine;
 pub mod packed;
 pub mod peers;

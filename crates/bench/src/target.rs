@@ -1,8 +1,12 @@
 //! What to measure and how to speak to it, as people write it. Opens no socket.
 
-use crate::tls;
+use crate::{login, tls};
 use anyhow::Result;
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
 use rustls::ClientConfig;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -86,13 +90,18 @@ pub struct Target {
     pub protocol: Protocol,
     /// The place.
     pub address: Address,
-    /// Who connects, where that must be said first: to PostgreSQL.
+    /// Who connects, where that must be said first.
     pub login: Option<Login>,
     /// The file of the authority that vouches for the server, where TLS is spoken; if none is named, the system's.
     pub authority: Option<PathBuf>,
 }
 
 impl Target {
+    /// Where nobody needs to say who connects.
+    pub fn of(protocol: Protocol, address: Address) -> Target {
+        Target { protocol, address, login: None, authority: None }
+    }
+
     /// How TLS is spoken there, if it is.
     ///
     /// # Errors
@@ -101,34 +110,41 @@ impl Target {
         (self.protocol == Protocol::RespTls).then(|| tls::config(self.authority.as_deref())).transpose()
     }
 
-    /// Connects; `timeout` bounds the TCP handshake and every later read.
+    /// Connects, and says who does but to a database; `timeout` bounds the TCP handshake and every later read.
     ///
     /// # Errors
-    /// When nobody is there, or is not who it should be.
+    /// When nobody is there, or is not who it should be, or wants somebody else.
     pub fn connect(&self, timeout: Option<Duration>) -> Result<Stream> {
-        let stream = connect(&self.address, self.tls()?.as_ref(), timeout)?;
+        self.connect_by(self.tls()?.as_ref(), timeout)
+    }
+
+    /// The same by TLS that is known already.
+    pub fn connect_by(&self, tls: Option<&Arc<ClientConfig>>, timeout: Option<Duration>) -> Result<Stream> {
+        let stream = Stream::connect(&self.address, timeout)?;
+        let mut stream = match (tls, &self.address) {
+            (Some(tls), Address::Tcp { host, .. }) => stream.secured(Arc::clone(tls), host)?,
+            _ => stream,
+        };
+        if let Some(login) = self.login.as_ref().filter(|_| self.protocol != Protocol::Postgres) {
+            stream.set_read_timeout(timeout.or(Some(LOGIN_MAX)))?;
+            login::say(&mut stream, self.protocol, login)?;
+        }
         stream.set_read_timeout(timeout)?;
         Ok(stream)
     }
 }
 
-/// Connects, with TLS if it is given.
-pub fn connect(address: &Address, tls: Option<&Arc<ClientConfig>>, timeout: Option<Duration>) -> Result<Stream> {
-    let stream = Stream::connect(address, timeout)?;
-    Ok(match (tls, address) {
-        (Some(tls), Address::Tcp { host, .. }) => stream.secured(Arc::clone(tls), host)?,
-        _ => stream,
-    })
-}
+/// Who takes longer to accept a login has failed.
+const LOGIN_MAX: Duration = Duration::from_secs(30);
 
-/// Who connects to a database.
+/// Who connects.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
-    /// The user's name.
+    /// The user's name; over RESP none for who needs a password alone.
     pub user: String,
-    /// What shows that it is the user, if it is asked for.
+    /// What shows that it is the user; to a database, if it is asked for.
     pub password: Option<String>,
-    /// The database.
+    /// The database, of who connects to one.
     pub database: String,
 }
 
@@ -140,6 +156,7 @@ impl Default for Login {
 
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not what nobody is to know.
         write!(f, "{} in {}", self.user, self.database)
     }
 }
@@ -156,12 +173,16 @@ impl fmt::Display for Target {
 impl FromStr for Target {
     type Err = String;
 
-    /// Reads `SCHEME://HOST[:PORT]`, `SCHEME+unix:///PATH` and `unix:///PATH`, which speaks RESP.
+    /// Reads `SCHEME://[USER:PASSWORD@]HOST[:PORT]`, `SCHEME+unix:///PATH` and `unix:///PATH`, which speaks RESP. What it
+    /// refuses it shows without what stands before an `@`.
     fn from_str(text: &str) -> std::result::Result<Target, String> {
-        const FORMS: &str = "redis://HOST[:PORT], rediss://..., memcache://HOST[:PORT], memcache-meta://..., memcache-binary://..., \
-                             postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE], unix:///PATH (RESP) or \
+        const FORMS: &str = "redis://[[USER]:PASSWORD@]HOST[:PORT], rediss://..., memcache://[USER:PASSWORD@]HOST[:PORT], \
+                             memcache-meta://..., memcache-binary://..., postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE], unix:///PATH (RESP) or \
                              SCHEME+unix:///PATH";
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| format!("'{text}' is no target: write {FORMS}"))?;
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| {
+            let shown = text.rsplit_once('@').map_or(text, |(_, place)| place);
+            format!("'{shown}' is no target: write {FORMS}")
+        })?;
         let (scheme, unix) = match scheme.strip_suffix("+unix") {
             Some(scheme) => (scheme, true),
             None if scheme == "unix" => (Protocol::Resp.scheme(), true),
@@ -170,10 +191,18 @@ impl FromStr for Target {
         let protocol = Protocol::ALL.into_iter().find(|protocol| protocol.scheme() == scheme);
         let protocol =
             protocol.ok_or_else(|| format!("'{scheme}' is no scheme that can be measured: write {FORMS}"))?;
+        if unix && matches!(protocol, Protocol::Postgres | Protocol::RespTls) {
+            return Err(format!("{scheme} is spoken over TCP only"));
+        }
+        // The path of a socket may have an `@` of its own.
+        let end = if unix { rest.find("@/").filter(|_| !rest.starts_with('/')) } else { rest.rfind('@') };
+        let (who, rest) = end.map_or((None, rest), |end| (Some(&rest[..end]), &rest[end + 1..]));
         let (login, rest) = match protocol {
-            Protocol::Postgres | Protocol::RespTls if unix => return Err(format!("{scheme} is spoken over TCP only")),
-            Protocol::Postgres => read_login(rest),
-            _ => (None, rest),
+            Protocol::Postgres => {
+                let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
+                (Some(database_login(who, database)?), place)
+            }
+            _ => (who.map(|who| login(protocol, who)).transpose()?, rest),
         };
         let address = if unix {
             format!("unix://{rest}").parse()
@@ -187,15 +216,57 @@ impl FromStr for Target {
     }
 }
 
-/// Takes `USER:PASSWORD@` and `/DATABASE` from around the host. The password may hold anything but an `@`; nothing is
-/// decoded.
-fn read_login(rest: &str) -> (Option<Login>, &str) {
-    let usual = Login::default();
-    let (who, place) = rest.rsplit_once('@').unwrap_or((&usual.user, rest));
+/// `USER[:PASSWORD]`, each decoded. The password may hold any `:`.
+fn user_and_password(who: &str) -> std::result::Result<(String, Option<String>), String> {
     let (user, password) = who.split_once(':').map_or((who, None), |(user, password)| (user, Some(password)));
-    let (place, database) = place.split_once('/').unwrap_or((place, ""));
-    let database = if database.is_empty() { usual.database.clone() } else { database.to_owned() };
-    (Some(Login { user: user.to_owned(), password: password.map(str::to_owned), database }), place)
+    Ok((decoded(user)?, password.map(decoded).transpose()?))
+}
+
+/// Who connects to a database; PostgreSQL's usual user and database if none are named.
+fn database_login(who: Option<&str>, database: &str) -> std::result::Result<Login, String> {
+    let usual = Login::default();
+    let (user, password) = who.map(user_and_password).transpose()?.unwrap_or((usual.user, None));
+    let database = if database.is_empty() { usual.database } else { decoded(database)? };
+    Ok(Login { user, password, database })
+}
+
+/// Who connects to another server: a user and a password, over RESP a password alone, too.
+fn login(protocol: Protocol, who: &str) -> std::result::Result<Login, String> {
+    let (user, password) = user_and_password(who)?;
+    if password.as_ref().is_none_or(String::is_empty) {
+        return Err("before the @ stands no password: write USER:PASSWORD@, or for Redis :PASSWORD@".to_owned());
+    }
+    if protocol.is_memcache() && (user.is_empty() || user.contains(' ')) {
+        return Err("memcached's languages need a user without blanks, too: write USER:PASSWORD@".to_owned());
+    }
+    Ok(Login { user, password, database: String::new() })
+}
+
+/// Puts the bytes in place that stand as `%` and two digits.
+fn decoded(text: &str) -> std::result::Result<String, String> {
+    let bad = || "what stands before the @ is no text with each % as %25".to_owned();
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut parts = text.split('%');
+    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+    for part in parts {
+        let digits = part.get(..2).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        bytes.push(u8::from_str_radix(digits.ok_or_else(bad)?, 16).map_err(|_| bad())?);
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).map_err(|_| bad())
+}
+
+/// Reads a target of the command line. Clap itself would show what cannot be read, and so a password.
+#[derive(Clone, Copy, Debug)]
+pub struct TargetParser;
+
+impl TypedValueParser for TargetParser {
+    type Value = Target;
+
+    fn parse_ref(&self, command: &Command, _: Option<&Arg>, value: &OsStr) -> Result<Target, clap::Error> {
+        let read = value.to_str().ok_or_else(|| "a target is text".to_owned()).and_then(str::parse);
+        read.map_err(|why| clap::Error::raw(ErrorKind::ValueValidation, format!("--target: {why}\n")).with_cmd(command))
+    }
 }
 
 #[cfg(test)]
@@ -216,6 +287,41 @@ mod tests {
     }
 
     #[test]
+    fn who_connects_is_read_and_never_shown() {
+        for (text, user, password, shown) in [
+            ("redis://me:a%3Ab%40c:d@host", "me", "a:b@c:d", "redis://host:6379"),
+            ("redis://:p/@w@host:7000", "", "p/@w", "redis://host:7000"),
+            ("rediss://:p@host", "", "p", "rediss://host:6379"),
+            ("memcache://me:p@[::1]", "me", "p", "memcache://[::1]:11211"),
+            ("memcache-binary://me:p@host", "me", "p", "memcache-binary://host:11211"),
+            ("redis+unix://me:p@/run/a@/b", "me", "p", "redis+unix:///run/a@/b"),
+            ("postgres://me:%70@host", "me", "p", "postgres://host:5432"),
+        ] {
+            let target: Target = text.parse().expect(text);
+            assert_eq!(target.to_string(), shown);
+            assert!(!format!("{target:?}").contains(password) || password == "p", "{target:?}");
+            let login = target.login.expect("a login");
+            assert_eq!((&*login.user, login.password.as_deref()), (user, Some(password)));
+        }
+        let path: Target = "unix:///run/a@/b".parse().expect("a target");
+        assert_eq!((path.login.is_none(), path.to_string()), (true, "redis+unix:///run/a@/b".to_owned()));
+        for bad in [
+            "me:secret@host",
+            "http://me:secret@host",
+            "redis://secret@host",
+            "redis://me:@host",
+            "redis://:secret%@host",
+            "redis://:secret%ff@host",
+            "redis://:secret@host:x",
+            "memcache://:secret@host",
+            "memcache-binary://a b:secret@host",
+        ] {
+            let why = bad.parse::<Target>().expect_err(bad);
+            assert!(!why.contains("secret"), "{why}");
+        }
+    }
+
+    #[test]
     fn targets_are_read_and_written() {
         for (text, shown) in [
             ("redis://localhost", "redis://localhost:6379"),
@@ -232,7 +338,7 @@ mod tests {
             assert_eq!(target.to_string(), shown);
             assert_eq!(shown.parse(), Ok(target));
         }
-        for bad in ["", "localhost", "http://x", "redis://", "redis://u:p@h", "redis://h/1", "unix://", "redis://h:x"] {
+        for bad in ["", "localhost", "http://x", "redis://", "redis://h/1", "unix://", "redis://h:x"] {
             assert!(bad.parse::<Target>().is_err(), "{bad}");
         }
     }

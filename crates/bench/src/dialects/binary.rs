@@ -22,8 +22,10 @@ const DELETE: u8 = 0x04;
 const NOOP: u8 = 0x0A;
 /// A get that is answered with its key, and not at all where there is none.
 const GETKQ: u8 = 0x0D;
+const SASL_AUTH: u8 = 0x21;
 const STATUS_OK: u16 = 0;
 const STATUS_NO_KEY: u16 = 1;
+const STATUS_OUT_OF_MEMORY: u16 = 0x82;
 
 #[inline]
 fn write(opcode: u8, extras: &[u8], key: &[u8], value: &[u8], out: &mut Vec<u8>) {
@@ -34,6 +36,16 @@ fn write(opcode: u8, extras: &[u8], key: &[u8], value: &[u8], out: &mut Vec<u8>)
     for part in [&head, extras, key, value] {
         out.extend_from_slice(part);
     }
+}
+
+/// Appends a login by SASL's PLAIN.
+pub fn write_login(user: &str, password: &str, out: &mut Vec<u8>) {
+    write(SASL_AUTH, b"", b"PLAIN", format!("\0{user}\0{password}").as_bytes(), out);
+}
+
+/// The reply to a login; that it was not accepted is an error.
+pub fn read_login(input: &[u8]) -> Read<()> {
+    Ok(read(input, SASL_AUTH)?.map(|(_, len)| ((), len)))
 }
 
 /// A whole reply.
@@ -151,6 +163,12 @@ impl Dialect for Binary {
     }
 
     #[inline]
+    fn out_of_memory(self, input: &[u8]) -> Option<usize> {
+        let (reply, len) = read_reply(input).ok()??;
+        (reply.opcode == SET && reply.status == STATUS_OUT_OF_MEMORY).then_some(len)
+    }
+
+    #[inline]
     fn read_delete(self, input: &[u8]) -> Read<bool> {
         Ok(read(input, DELETE)?.map(|(found, len)| (found.is_some(), len)))
     }
@@ -165,6 +183,7 @@ mod tests {
     const FOUND_K1: &[u8] = b"\x81\x0d\0\x02\x04\0\0\0\0\0\0\x0b\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0k1value";
     const FOUND_K3: &[u8] = b"\x81\x0d\0\x02\x04\0\0\0\0\0\0\x0b\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0k3value";
     const DONE: &[u8] = b"\x81\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    const OUT_OF_MEMORY: &[u8] = b"\x81\x01\0\0\0\0\0\x82\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0OOM";
     const MISS: &[u8] = b"\x81\0\0\0\0\0\0\x01\0\0\0\x09\0\0\0\0\0\0\0\0\0\0\0\0Not found";
 
     #[test]
@@ -178,11 +197,11 @@ mod tests {
                 stored: b"\x81\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01",
                 deleted: b"\x81\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
                 absent: b"\x81\x04\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+                out_of_memory: OUT_OF_MEMORY,
                 errors: &[b"ERROR\r\n", b"\x81\x05\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"],
             },
         );
-        let out_of_memory = b"\x81\x01\0\0\0\0\0\x82\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0OOM";
-        assert!(Binary.read_set(out_of_memory).unwrap_err().to_string().contains("0x0082 'OOM'"));
+        assert!(Binary.read_set(OUT_OF_MEMORY).unwrap_err().to_string().contains("0x0082 'OOM'"));
     }
 
     #[test]

@@ -39,6 +39,19 @@ pub trait Dialect: Copy + Send + Sync + 'static {
     /// The reply to a set; that it was not stored is an error.
     fn read_set(self, input: &[u8]) -> Read<()>;
 
+    /// How many bytes the reply has, if all of it has come and it says that a set was refused for want of memory.
+    fn out_of_memory(self, input: &[u8]) -> Option<usize>;
+
+    /// The reply to a set by whom a refusal for want of memory is expected: whether it was stored. All else that is not a
+    /// stored value is an error, as in [`Dialect::read_set`].
+    #[inline]
+    fn read_fill(self, input: &[u8]) -> Read<bool> {
+        match self.out_of_memory(input) {
+            Some(len) => Ok(Some((false, len))),
+            None => Ok(self.read_set(input)?.map(|((), len)| (true, len))),
+        }
+    }
+
     /// Whether there was something to delete.
     fn read_delete(self, input: &[u8]) -> Read<bool>;
 }

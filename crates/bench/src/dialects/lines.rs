@@ -38,6 +38,15 @@ pub fn exactly(input: &[u8], expected: &[u8]) -> Read<()> {
     }
 }
 
+/// How many bytes the line at the front has, if all of it has come and it begins so.
+#[inline]
+pub fn line_that_begins(input: &[u8], beginning: &[u8]) -> Option<usize> {
+    if !input.starts_with(beginning) {
+        return None;
+    }
+    line(input).ok()?.map(|(_, len)| len)
+}
+
 /// One of two texts: whether it is the first.
 #[inline]
 pub fn either(input: &[u8], yes: &[u8], no: &[u8]) -> Read<bool> {
@@ -100,6 +109,8 @@ pub mod tests {
         pub stored: &'static [u8],
         pub deleted: &'static [u8],
         pub absent: &'static [u8],
+        /// What refuses a set for want of memory; empty where nothing does.
+        pub out_of_memory: &'static [u8],
         pub errors: &'static [&'static [u8]],
     }
 
@@ -119,6 +130,11 @@ pub mod tests {
         assert_read(replies.hit, Some(b"value".to_vec()), get);
         assert_read(replies.miss, None, get);
         assert_read(replies.stored, (), |input| dialect.read_set(input));
+        assert_read(replies.stored, true, |input| dialect.read_fill(input));
+        if !replies.out_of_memory.is_empty() {
+            assert_read(replies.out_of_memory, false, |input| dialect.read_fill(input));
+            assert!(dialect.read_set(replies.out_of_memory).is_err());
+        }
         assert_read(replies.deleted, true, |input| dialect.read_delete(input));
         assert_read(replies.absent, false, |input| dialect.read_delete(input));
         let keys = [Key::of(b"k1"), Key::of(b"k2"), Key::of(b"k3")];

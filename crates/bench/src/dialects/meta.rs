@@ -1,6 +1,6 @@
 //! memcached's meta commands. Knows no workload.
 
-use super::lines::{digits, either, exactly, line, push_number, refused};
+use super::lines::{digits, either, exactly, line, line_that_begins, push_number, refused};
 use super::{Dialect, Each, Read};
 use crate::key::Key;
 
@@ -73,6 +73,11 @@ impl Dialect for Meta {
     }
 
     #[inline]
+    fn out_of_memory(self, input: &[u8]) -> Option<usize> {
+        line_that_begins(input, b"SERVER_ERROR out of memory")
+    }
+
+    #[inline]
     fn read_delete(self, input: &[u8]) -> Read<bool> {
         either(input, b"HD\r\n", b"NF\r\n")
     }
@@ -94,6 +99,7 @@ mod tests {
                 stored: b"HD\r\n",
                 deleted: b"HD\r\n",
                 absent: b"NF\r\n",
+                out_of_memory: b"SERVER_ERROR out of memory storing object\r\n",
                 errors: &[b"ERROR\r\n", b"SERVER_ERROR x\r\n", b"VA x\r\n"],
             },
         );

@@ -8,7 +8,7 @@ pub mod postgres;
 mod resp;
 mod text;
 
-pub use binary::Binary;
+pub use binary::{Binary, read_login, write_login};
 pub use dialect::{Dialect, Each, Read};
 pub use lines::refused;
 pub use meta::Meta;

@@ -181,6 +181,11 @@ impl Dialect for Postgres {
         }
     }
 
+    fn out_of_memory(self, _input: &[u8]) -> Option<usize> {
+        // Its tables are on disk.
+        None
+    }
+
     fn read_delete(self, input: &[u8]) -> Read<bool> {
         let read = read_execution(input, |_| bail!("a row answers a deletion"))?;
         Ok(read.map(|(rows, len)| (rows > 0, len)))

@@ -1,6 +1,6 @@
 //! RESP2: arrays of bulk strings out, replies in. Knows no workload.
 
-use super::lines::{digits, either, exactly, line, push_number, refused};
+use super::lines::{digits, either, exactly, line, line_that_begins, push_number, refused};
 use super::{Dialect, Each, Read};
 use crate::key::Key;
 
@@ -107,6 +107,11 @@ impl Dialect for Resp {
     }
 
     #[inline]
+    fn out_of_memory(self, input: &[u8]) -> Option<usize> {
+        line_that_begins(input, b"-OOM ")
+    }
+
+    #[inline]
     fn read_delete(self, input: &[u8]) -> Read<bool> {
         either(input, b":1\r\n", b":0\r\n")
     }
@@ -128,7 +133,8 @@ mod tests {
                 stored: b"+OK\r\n",
                 deleted: b":1\r\n",
                 absent: b":0\r\n",
-                errors: &[b"-ERR no\r\n", b"-OOM command not allowed\r\n", b"$x\r\n", b"hello\n"],
+                out_of_memory: b"-OOM command not allowed\r\n",
+                errors: &[b"-ERR no\r\n", b"$x\r\n", b"hello\n"],
             },
         );
     }

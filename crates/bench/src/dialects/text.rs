@@ -1,6 +1,6 @@
 //! memcached's classic text protocol. Knows no workload.
 
-use super::lines::{digits, either, exactly, line, push_number, refused};
+use super::lines::{digits, either, exactly, line, line_that_begins, push_number, refused};
 use super::{Dialect, Each, Read};
 use crate::key::Key;
 
@@ -105,6 +105,11 @@ impl Dialect for Text {
     }
 
     #[inline]
+    fn out_of_memory(self, input: &[u8]) -> Option<usize> {
+        line_that_begins(input, b"SERVER_ERROR out of memory")
+    }
+
+    #[inline]
     fn read_delete(self, input: &[u8]) -> Read<bool> {
         either(input, b"DELETED\r\n", b"NOT_FOUND\r\n")
     }
@@ -126,9 +131,10 @@ mod tests {
                 stored: b"STORED\r\n",
                 deleted: b"DELETED\r\n",
                 absent: b"NOT_FOUND\r\n",
+                out_of_memory: b"SERVER_ERROR out of memory storing object\r\n",
                 errors: &[
                     b"ERROR\r\n",
-                    b"SERVER_ERROR out of memory storing object\r\n",
+                    b"SERVER_ERROR object too large for cache\r\n",
                     b"VALUE k9 0 1\r\nx\r\nEND\r\n",
                 ],
             },

@@ -1,6 +1,6 @@
 //! `cluster`: one node, and three that the keys are divided over.
 
-use super::experiment::{CLIENT_BUSY, Experiment, MEAN, OPS, P99, Plot, SERVER_CPU, Setting};
+use super::experiment::{CLIENT_BUSY, Experiment, MEAN, OPS, P95, P99, Plot, SERVER_CPU, Setting};
 use super::plain::{Stock, case, mix, protocol, speaks};
 use crate::generators::{Inserted, KeyChooser};
 use crate::load::Until;
@@ -32,7 +32,7 @@ pub static CLUSTER: Experiment = Experiment {
     databases: false,
     depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections],
     axes: &["protocol", "operation", NODES],
-    figures: &[OPS, MEAN, P99, SERVER_CPU, CLIENT_BUSY],
+    figures: &[OPS, MEAN, P95, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[Plot::Bars { title: "Throughput", each: Some("operation"), y: OPS }],
     published: &[],
     limits: &[],
@@ -41,8 +41,7 @@ pub static CLUSTER: Experiment = Experiment {
 
 fn run(session: &mut Session) -> Result<()> {
     session.measured_on("keys", keys(session));
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     for nodes in [1, 3] {
         let with_nodes =
             |protocol: Protocol| ["get", "set"].map(|verb| case(protocol, verb).number(NODES, nodes as f64));

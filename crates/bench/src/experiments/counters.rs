@@ -1,6 +1,6 @@
 //! `counters`: system calls, and where the machine counts them instructions and cache misses, for each operation.
 
-use super::experiment::{Experiment, Figure, OPS, Plot, Setting};
+use super::experiment::{CLIENT_BUSY, CLIENT_CPU, Experiment, Figure, OPS, Plot, SERVER_CPU, SERVER_SYSTEM, Setting};
 use super::plain::{PIPELINE, Stock, VALUE_LEN, case, pipeline, speaks};
 use crate::peers::Settings;
 use crate::results::Case;
@@ -16,7 +16,7 @@ pub static COUNTERS: Experiment = Experiment {
     title: "What an operation asks of the machine",
     summary: "While many connections get and set values of 32 bytes to 1 MiB, perf counts what the server does; where \
               perf counts no system calls, strace does, which slows the server down. What the machine does not count is left \
-              out and named.",
+              out and named. The client counts its own system calls, as it makes them.",
     study: "Waterloo; in-memory data management",
     databases: true,
     depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections],
@@ -30,6 +30,12 @@ pub static COUNTERS: Experiment = Experiment {
         Figure { name: "l1d_misses_op", heading: "L1D misses/op" },
         Figure { name: "llc_misses_op", heading: "LLC misses/op" },
         OPS,
+        SERVER_CPU,
+        SERVER_SYSTEM,
+        Figure { name: "client_syscalls_op", heading: "client system calls/op" },
+        CLIENT_CPU,
+        Figure { name: "client_system_us", heading: "of it system µs/op" },
+        CLIENT_BUSY,
     ],
     plots: &[Plot::Bars { title: "System calls an operation", each: Some(PIPELINE), y: SYSCALLS }],
     published: &[],

@@ -1,6 +1,6 @@
 //! `eviction`: recorded requests of real caches, with too little memory for all they name.
 
-use super::experiment::{Experiment, Figure, OPS, Plot, SERVER_CPU, Setting};
+use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, Plot, REFUSED_FILLS, SERVER_CPU, Setting};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::Until;
@@ -30,7 +30,7 @@ pub static EVICTION: Experiment = Experiment {
     title: "What a cache keeps",
     summary: "Recorded requests are replayed, a get each, and after a miss a set, against servers whose memory is limited to \
               a share of what the trace names (in whole MiB, and the same for all; memcached's protocols are served with a limit \
-              for items alone, as memcached's is). Beside them, Belady's rule, which knows \
+              for items alone, as memcached's is). A set that is refused for want of memory is counted, and the request stays a miss. Beside them, Belady's rule, which knows \
               the future and needs no memory but the objects' own.",
     study: "what the studies wished for",
     databases: false,
@@ -42,8 +42,10 @@ pub static EVICTION: Experiment = Experiment {
         BYTE_HITS,
         Figure { name: "belady_byte_hit_ratio", heading: "Belady of bytes" },
         Figure { name: "memory_over_limit", heading: "memory / limit" },
+        REFUSED_FILLS,
         OPS,
         SERVER_CPU,
+        CLIENT_BUSY,
     ],
     plots: &[Plot::Bars { title: "Hit ratio", each: Some(TRACE), y: HITS }],
     published: &[],
@@ -70,11 +72,10 @@ const REQUESTS_QUICK: usize = 50_000;
 fn run(session: &mut Session) -> Result<()> {
     let paths = paths(session)?;
     if paths.is_empty() {
-        session.progress.say("eviction: left out: name a trace, or a directory of traces, with --traces");
+        session.lacks("name a trace, or a directory of traces, with --traces");
         return Ok(());
     }
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     let shares = session.scaled(&[30.0][..], &[1.0, 10.0, 30.0][..]);
     let names = names(&paths, &FORMS)?;
     for (path, name) in paths.into_iter().zip(names) {
@@ -169,6 +170,7 @@ fn replay_in<D: Dialect>(
         .reading()
         .figure("hit_ratio", hits.requests)
         .figure("byte_hit_ratio", hits.bytes)
+        .figure(REFUSED_FILLS.name, replayed.refused_fills() as f64)
         .figure("memory_over_limit", resident as f64 / limit as f64))
 }
 

@@ -187,6 +187,8 @@ pub const OPS: Figure = Figure { name: "ops_s", heading: "op/s" };
 pub const MEAN: Figure = Figure { name: "mean_us", heading: "mean µs" };
 /// The median latency.
 pub const P50: Figure = Figure { name: "p50_us", heading: "p50 µs" };
+/// The 95th percentile of the latency.
+pub const P95: Figure = Figure { name: "p95_us", heading: "p95 µs" };
 /// The 99th percentile of the latency.
 pub const P99: Figure = Figure { name: "p99_us", heading: "p99 µs" };
 /// The 99.9th percentile of the latency.
@@ -201,6 +203,8 @@ pub const SERVER_SYSTEM: Figure = Figure { name: "server_system_us", heading: "o
 pub const CLIENT_CPU: Figure = Figure { name: "client_cpu_us", heading: "client CPU µs/op" };
 /// The share of the time in which the busiest client thread had something to do.
 pub const CLIENT_BUSY: Figure = Figure { name: "client_busy", heading: "client busy" };
+/// Fills that the server refused for want of memory.
+pub const REFUSED_FILLS: Figure = Figure { name: "refused_fills", heading: "fills refused" };
 /// Operations of an open loop that were due and never sent.
 pub const UNSENT: Figure = Figure { name: "unsent", heading: "never sent" };
 /// The 99th percentile of how late the client itself was, in an open loop.

@@ -3,7 +3,7 @@
 use super::experiment::{Experiment, Figure, Plot};
 use super::plain::{PROTOCOL, speaks};
 use crate::results::Case;
-use crate::session::{Contender, Reading, Running, Session};
+use crate::session::{Reading, Running, Session};
 use crate::target::Protocol;
 use crate::values::{Lengths, Values};
 use anyhow::{Context, Result, bail};
@@ -14,6 +14,7 @@ use tenon_client::{Resp, Value};
 const KEYS: &str = "keys not due";
 const DUE: u64 = 1_000;
 const P50: Figure = Figure { name: "lag_p50_ms", heading: "lag p50 ms" };
+const P95: Figure = Figure { name: "lag_p95_ms", heading: "lag p95 ms" };
 const P99: Figure = Figure { name: "lag_p99_ms", heading: "lag p99 ms" };
 const MAX: Figure = Figure { name: "lag_max_ms", heading: "lag max ms" };
 const LEFT: Figure = Figure { name: "never", heading: "not gone after 10 s" };
@@ -30,7 +31,7 @@ pub static EXPIRY: Experiment = Experiment {
     databases: false,
     depends_on: &[],
     axes: &[PROTOCOL, KEYS],
-    figures: &[P50, P99, MAX, LEFT],
+    figures: &[P50, P95, P99, MAX, LEFT],
     plots: &[Plot::Bars { title: "99th percentile of the lag", each: None, y: P99 }],
     published: &[],
     limits: &[],
@@ -48,8 +49,7 @@ fn run(session: &mut Session) -> Result<()> {
     let cases: Vec<Case> =
         [0.0, keys].map(|keys| Case::new().word(PROTOCOL, Protocol::Resp.name()).number(KEYS, keys)).to_vec();
     // Events are switched on, and keys are left behind: not in somebody else's server.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, |session, contender, case, _| {
         let server = session.start(contender, &session.settings())?;
         let keys = case.quantity(KEYS).unwrap_or(0.0) as u64;
@@ -62,7 +62,7 @@ fn run(session: &mut Session) -> Result<()> {
 
 fn lag(session: &Session, server: &Running) -> Result<Reading> {
     let target = server.target(Protocol::Resp).context("the server speaks RESP")?;
-    let connect = || Resp::connect_to(&target.address, Some(Duration::from_secs(5)));
+    let connect = || target.connect(Some(Duration::from_secs(5))).map(Resp::over);
     let (mut writer, mut events) = (connect()?, connect()?);
     expect_ok(&writer.call(&[b"CONFIG", b"SET", b"notify-keyspace-events", b"Ex"])?)?;
     events.call(&[b"PSUBSCRIBE", b"__keyevent@*__:expired"])?;
@@ -122,7 +122,7 @@ impl Lags {
     }
 
     fn reading(&self) -> Reading {
-        let figures = [(P50, 0.5), (P99, 0.99), (MAX, 1.0)];
+        let figures = [(P50, 0.5), (P95, 0.95), (P99, 0.99), (MAX, 1.0)];
         let known = figures.into_iter().filter_map(|(figure, share)| Some((figure, self.percentile(share)?)));
         let reading = known.fold(Reading::default(), |reading, (figure, lag_ms)| reading.figure(figure.name, lag_ms));
         reading.figure(LEFT.name, DUE as f64 - self.gone() as f64)

@@ -1,6 +1,6 @@
 //! `fragmentation`: a cache that is full, and values that change their length.
 
-use super::experiment::{Experiment, Figure, OPS, P99, Plot, SERVER_CPU, Setting};
+use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, P95, P99, Plot, REFUSED_FILLS, SERVER_CPU, Setting};
 use super::plain::{OPERATION, PROTOCOL, case, protocol, speaks};
 use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::machine::process::resident_bytes;
@@ -33,12 +33,13 @@ pub static FRAGMENTATION: Experiment = Experiment {
     name: "fragmentation",
     title: "A full cache whose values change their length",
     summary: "A server with a memory limit serves gets by Zipf's law and is given what it misses; then the values become \
-              longer, shorter, longer. The keys of each phase would fill it twice.",
+              longer, shorter, longer. The keys of each phase would fill it twice. Over memcached's protocols the limit is for items \
+              alone, as memcached's is.",
     study: "what the studies wished for",
     databases: false,
     depends_on: &[Setting::Seconds, Setting::Connections],
     axes: &[PROTOCOL, PHASE],
-    figures: &[HITS, OVER, EVICTED, EVICTIONS, OPS, P99, SERVER_CPU],
+    figures: &[HITS, OVER, EVICTED, EVICTIONS, REFUSED_FILLS, OPS, P95, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[
         Plot::Bars { title: "Hit ratio", each: Some(PROTOCOL), y: HITS },
         Plot::Bars { title: "Resident memory over the limit", each: Some(PROTOCOL), y: OVER },
@@ -49,8 +50,7 @@ pub static FRAGMENTATION: Experiment = Experiment {
 };
 
 fn run(session: &mut Session) -> Result<()> {
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     let limit: u64 = session.scaled(16 << 20, 128 << 20);
     for protocol in session.all_protocols() {
         let cases: Vec<Case> = PHASES.iter().map(|(name, _)| case(protocol, name)).collect();
@@ -65,6 +65,8 @@ fn run(session: &mut Session) -> Result<()> {
                     round,
                     |session| Settings {
                         memory_bytes: Some(limit),
+                        // As in `eviction`.
+                        memory_for_items: protocol.is_memcache(),
                         eviction: eviction(contender),
                         ..session.settings()
                     },
@@ -128,6 +130,7 @@ fn phase(
         .reading()
         .figure(EVICTED.name, after.saturating_sub(before) as f64)
         .figure(EVICTIONS.name, after.saturating_sub(filled) as f64 / measured.outcome.operations.max(1) as f64)
+        .figure(REFUSED_FILLS.name, tally.refused_fills as f64)
         .figure("hit_ratio", tally.hits as f64 / gets)
         .figure("memory_over_limit", resident as f64 / limit as f64))
 }

@@ -1,7 +1,8 @@
 //! `latency`: one client that waits for each reply.
 
 use super::experiment::{
-    Base, CLIENT_CPU, Experiment, Form, MAX, MEAN, Ours, P50, P99, P999, Plot, Published, SERVER_CPU, Setting, Spot,
+    Base, CLIENT_BUSY, CLIENT_CPU, Experiment, Form, MAX, MEAN, Ours, P50, P95, P99, P999, Plot, Published, SERVER_CPU,
+    Setting, Spot,
 };
 use super::plain::{OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::session::{Running, Session, Shape};
@@ -22,7 +23,7 @@ pub static LATENCY: Experiment = Experiment {
     databases: true,
     depends_on: &[Setting::Keys, Setting::Seconds, Setting::ConnectionsOf(1), Setting::OneThread],
     axes: &[PROTOCOL, OPERATION],
-    figures: &[MEAN, P50, P99, P999, MAX, SERVER_CPU, CLIENT_CPU],
+    figures: &[MEAN, P50, P95, P99, P999, MAX, SERVER_CPU, CLIENT_CPU, CLIENT_BUSY],
     plots: &[Plot::Bars { title: "Mean latency, one connection", each: None, y: MEAN }],
     published: &[
         Published {

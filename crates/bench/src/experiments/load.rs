@@ -1,8 +1,8 @@
 //! `load`: what latency becomes as more is asked of a server, in an open loop.
 
 use super::experiment::{
-    CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, Limit, MEAN, OPS, P50, P99, P999, Plot, Published, SERVER_CPU, Scale,
-    Setting, UNSENT,
+    CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, Limit, MEAN, OPS, P50, P95, P99, P999, Plot, Published, SERVER_CPU,
+    Scale, Setting, UNSENT,
 };
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::load::Pace;
@@ -25,7 +25,7 @@ pub static LOAD: Experiment = Experiment {
     databases: true,
     depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections, Setting::Arrivals],
     axes: &[PROTOCOL, OPERATION, OFFERED],
-    figures: &[OPS, MEAN, P50, P99, P999, CORES, SERVER_CPU, UNSENT, CLIENT_LATE, CLIENT_BUSY],
+    figures: &[OPS, MEAN, P50, P95, P99, P999, CORES, SERVER_CPU, UNSENT, CLIENT_LATE, CLIENT_BUSY],
     plots: &[
         Plot::Lines {
             title: "99th percentile of the latency against offered load",

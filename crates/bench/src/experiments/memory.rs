@@ -1,6 +1,6 @@
 //! `memory`: what a key costs beside its own bytes.
 
-use super::experiment::{Base, Experiment, Figure, Form, Ours, Plot, Published, Spot};
+use super::experiment::{Base, Experiment, Figure, Form, Ours, Plot, Published, SERVER_CPU, Spot};
 use super::plain::{PROTOCOL, SAMPLE, protocol, speaks};
 use crate::key::Key;
 use crate::machine::process::resident_bytes;
@@ -38,6 +38,7 @@ pub static MEMORY: Experiment = Experiment {
         OVERHEAD,
         Figure { name: "overhead_share", heading: "over key + value" },
         Figure { name: "empty_mb", heading: "empty MB" },
+        SERVER_CPU,
     ],
     plots: &[Plot::Bars { title: "Bytes a key over key and value", each: Some(EXPIRY), y: OVERHEAD }],
     published: &[
@@ -68,22 +69,32 @@ const EXPIRE_S: u32 = 86_400;
 
 fn run(session: &mut Session) -> Result<()> {
     let keys = session.keys() as f64;
+    let fewer = fewer(session.keys());
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
         let case = |keys: f64, len: f64, expiry: &str| {
             let case = Case::new().word(PROTOCOL, protocol.name()).number(KEYS, keys);
             case.number(VALUE, len).word(EXPIRY, expiry)
         };
-        cases.extend([case(keys / 100.0, 32.0, "no"), case(keys / 10.0, 32.0, "no")]);
+        cases.extend(fewer.iter().map(|keys| case(*keys as f64, 32.0, "no")));
         for len in [8.0, 32.0, 100.0, 1_000.0] {
             cases.extend(["no", "yes"].map(|expiry| case(keys, len, expiry)));
         }
     }
     // The memory of a server that somebody else has filled says nothing.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, filled)
 }
+
+/// A hundredth and a tenth of the keys, as far as those are whole keys and not all.
+fn fewer(keys: u64) -> Vec<u64> {
+    let mut fewer: Vec<u64> = [keys / 100, keys / 10].into_iter().filter(|part| (1..keys).contains(part)).collect();
+    fewer.dedup();
+    fewer
+}
+
+/// What is less than this is not told from what a server takes for itself meanwhile, which is whole pages and more.
+const STORED_LEAST: f64 = 1e6;
 
 /// A process's resident memory once it has settled.
 pub fn settled(session: &Session, pid: u32) -> Result<f64> {
@@ -101,14 +112,30 @@ fn filled(session: &Session, contender: &Contender, case: &Case, _round: u64) ->
     let empty = resident_bytes(pid)? as f64;
     let (values, lengths) = (Values::new(len), Lengths::fixed(len));
     let protocol = protocol(case)?;
-    session.fill_in(&server, protocol, keys, &values, lengths, expire_s)?;
+    let filling = session.fill_in(&server, protocol, keys, &values, lengths, expire_s)?.reading();
     let grown = settled(session, pid)? - empty;
     // A key that is not there costs nothing.
     session.read_back(&server, protocol, (keys, SAMPLE), &values, lengths)?;
     let stored = keys as f64 * (Key::PLAIN_LEN + len) as f64;
-    Ok(Reading::default()
+    let reading = match stored < STORED_LEAST {
+        true => Reading::default().note("less than a MB is stored: most of it is what the server takes for itself"),
+        false => Reading::default(),
+    };
+    Ok(reading
+        .known(SERVER_CPU.name, filling.figures.get(SERVER_CPU.name).copied())
         .figure(GROWN.name, grown / 1e6)
         .figure("empty_mb", empty / 1e6)
         .figure("overhead_bytes_key", (grown - stored) / keys as f64)
         .figure("overhead_share", grown / stored - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_whole_keys_and_no_case_twice() {
+        assert_eq!(fewer(1_000_000), [10_000, 100_000]);
+        assert_eq!((fewer(250), fewer(12), fewer(5), fewer(1)), (vec![2, 25], vec![1], vec![], vec![]));
+    }
 }

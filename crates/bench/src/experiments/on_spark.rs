@@ -36,6 +36,7 @@ pub fn on_spark(
     case: &Case,
     mut measure: impl FnMut(&Session, &Spark) -> Result<Reading>,
 ) -> Result<()> {
+    session.pass_over(std::slice::from_ref(case), |_, _| true);
     if !session.wants(case) {
         return Ok(());
     }

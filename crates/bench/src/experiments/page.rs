@@ -68,6 +68,9 @@ mod tests {
                     |y: &crate::experiments::Figure| experiment.figures.iter().any(|figure| figure.name == y.name);
                 assert!(y.is_none_or(shown), "{}: {y:?}", experiment.name);
             }
+            let shows = |name: &str| experiment.figures.iter().any(|figure| figure.name == name);
+            assert!(!shows("p99_us") || shows("p95_us"), "{}", experiment.name);
+            assert!(!shows("ops_s") || (shows("server_cpu_us") && shows("client_busy")), "{}", experiment.name);
             for limit in experiment.limits {
                 assert!(experiment.axes.contains(&limit.axis), "{}: {}", experiment.name, limit.axis);
                 let shown = experiment.figures.iter().any(|figure| figure.name == limit.figure.name);

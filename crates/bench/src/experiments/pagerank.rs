@@ -105,8 +105,7 @@ fn run(session: &mut Session) -> Result<()> {
         let nodes = session.scaled(2_000, 20_000);
         graphs.push(known(format!("drawn, {nodes} nodes"), Graph::drawn(nodes)));
     }
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     for known in &graphs {
         let case = |method: &str| Case::new().word(GRAPH, &known.name).word(METHOD, method);
         let clients = session.all_protocols().into_iter().map(|protocol| case(&by_client(protocol)));
@@ -244,7 +243,7 @@ impl Place<'_> {
 
     fn by_script(&self, nodes: usize, cost: &mut Cost) -> Result<()> {
         // A large graph takes a script long.
-        let mut resp = tenon_client::Resp::connect_to(&self.target.address, Some(Duration::from_secs(1_800)))?;
+        let mut resp = tenon_client::Resp::over(self.target.connect(Some(Duration::from_secs(1_800)))?);
         let used = |pid: Option<u32>| pid.map(Used::of).transpose();
         let before = used(self.server.pid())?;
         let begin = Instant::now();

@@ -1,6 +1,6 @@
 //! `records`: how loading and using more and more records goes.
 
-use super::experiment::{Experiment, Figure, OPS, Plot, Published, SERVER_CPU, Scale, Setting};
+use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, Plot, Published, SERVER_CPU, Scale, Setting};
 use super::on_spark::on_spark;
 use super::plain::{PROTOCOL, protocol, speaks};
 use super::ycsb::{load, tell_layout, transact};
@@ -36,6 +36,7 @@ pub static RECORDS_EXPERIMENT: Experiment = Experiment {
         Figure { name: "update_mean_us", heading: "update mean µs" },
         SERVER_CPU,
         Figure { name: "server_memory_mb", heading: "server MB" },
+        CLIENT_BUSY,
     ],
     plots: &[
         Plot::Lines { title: "Time to load", x: RECORDS, x_scale: Scale::Log, y: LOAD, y_scale: Scale::Log },
@@ -65,8 +66,7 @@ fn run(session: &mut Session) -> Result<()> {
         cases.extend(counts.iter().map(|records| case.clone().number(RECORDS, *records)));
     }
     // Somebody else's server is not fresh.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, measured)?;
     for by_key in [false, true] {
         for records in counts {

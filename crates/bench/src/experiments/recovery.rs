@@ -51,7 +51,7 @@ fn run(session: &mut Session) -> Result<()> {
         cases
             .extend(counts.iter().map(|keys| Case::new().word(MODE, mode.name()).number(KEYS, keys.max(10.0).floor())));
     }
-    let contenders = session.contenders.clone();
+    let contenders = session.started();
     let applies = |session: &Session, contender: &Contender, case: &Case| can(session, contender, mode(case));
     session.grid(&contenders, &cases, applies, |session, contender, case, _| match contender {
         Contender::Program(program) => crash(session, program, case),
@@ -115,7 +115,7 @@ fn read_all(session: &Session, server: &Running, keys: u64, in_snapshot: u64) ->
 
 fn connect(server: &Running) -> Result<Resp> {
     let target = server.target(Protocol::Resp).context("a server that keeps data speaks RESP")?;
-    Ok(Resp::connect_to(&target.address, Some(Duration::from_secs(600)))?)
+    Ok(Resp::over(target.connect(Some(Duration::from_secs(600)))?))
 }
 
 /// What a server has written, but its log.

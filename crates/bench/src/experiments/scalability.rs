@@ -1,7 +1,7 @@
 //! `scalability`: more clients, and more threads to serve them.
 
 use super::experiment::{
-    Base, CLIENT_BUSY, Experiment, Form, MEAN, OPS, Ours, P99, Plot, Published, SERVER_CPU, Scale, Setting,
+    Base, CLIENT_BUSY, Experiment, Form, MEAN, OPS, Ours, P95, P99, Plot, Published, SERVER_CPU, Scale, Setting,
 };
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::machine::placement::own_cores;
@@ -28,7 +28,7 @@ pub static SCALABILITY: Experiment = Experiment {
     databases: false,
     depends_on: &[Setting::Keys, Setting::Seconds],
     axes: &[PROTOCOL, OPERATION, THREADS, CONNECTIONS, CLIENT_THREADS],
-    figures: &[OPS, MEAN, P99, SERVER_CPU, CLIENT_BUSY],
+    figures: &[OPS, MEAN, P95, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[
         Plot::Lines { title: "Throughput", x: CONNECTIONS, x_scale: Scale::Log, y: OPS, y_scale: Scale::Linear },
         Plot::Lines { title: "Mean latency", x: CONNECTIONS, x_scale: Scale::Log, y: MEAN, y_scale: Scale::Log },

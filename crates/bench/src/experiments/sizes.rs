@@ -1,6 +1,8 @@
 //! `sizes`: what the length of the values does.
 
-use super::experiment::{Experiment, Figure, Limit, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale, Setting};
+use super::experiment::{
+    CLIENT_BUSY, Experiment, Figure, Limit, MEAN, OPS, P95, P99, Plot, Published, SERVER_CPU, Scale, Setting,
+};
 use super::plain::{OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::peers::Settings;
 use crate::session::{Session, Shape};
@@ -18,7 +20,7 @@ pub static SIZES: Experiment = Experiment {
     databases: false,
     depends_on: &[Setting::Keys, Setting::Seconds, Setting::ConnectionsOf(CONNECTIONS)],
     axes: &[PROTOCOL, OPERATION, VALUE],
-    figures: &[OPS, Figure { name: "mb_s", heading: "MB/s" }, MEAN, P99, SERVER_CPU],
+    figures: &[OPS, Figure { name: "mb_s", heading: "MB/s" }, MEAN, P95, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[
         Plot::Lines { title: "Throughput", x: VALUE, x_scale: Scale::Log, y: OPS, y_scale: Scale::Log },
         Plot::Lines {

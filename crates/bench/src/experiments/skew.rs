@@ -1,6 +1,6 @@
 //! `skew`: what a few popular keys do.
 
-use super::experiment::{CLIENT_BUSY, Experiment, OPS, P99, Plot, SERVER_CPU, Scale, Setting};
+use super::experiment::{CLIENT_BUSY, Experiment, OPS, P95, P99, Plot, SERVER_CPU, Scale, Setting};
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::generators::Distribution;
 use crate::session::{Running, Session};
@@ -23,7 +23,7 @@ pub static SKEW: Experiment = Experiment {
     databases: false,
     depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections],
     axes: &[PROTOCOL, OPERATION, EXPONENT, DISTRIBUTION],
-    figures: &[OPS, P99, SERVER_CPU, CLIENT_BUSY],
+    figures: &[OPS, P95, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[
         Plot::Lines { title: "Throughput", x: EXPONENT, x_scale: Scale::Linear, y: OPS, y_scale: Scale::Linear },
         Plot::Lines {

@@ -1,12 +1,13 @@
 //! Snapshots that a server takes one after another while a load runs. Knows not what is measured.
 
 use crate::machine::placement;
+use crate::target::Target;
 use anyhow::{Context, Result, anyhow, bail};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
-use tenon_client::{Address, Resp, Value};
+use tenon_client::{Resp, Value};
 
 /// How often it is asked whether a snapshot is done.
 const LOOK: Duration = Duration::from_millis(10);
@@ -24,7 +25,7 @@ impl Snapshots {
     ///
     /// No rule of the server's own would do: those count in minutes, and a load takes seconds.
     pub fn beside<T>(
-        address: &Address,
+        server: &Target,
         cores: &[usize],
         load: impl FnOnce() -> Result<(T, Duration)>,
     ) -> Result<(T, Range<Instant>, Snapshots)> {
@@ -34,7 +35,7 @@ impl Snapshots {
             let taking = scope.spawn(move || {
                 placement::pin_this_thread(cores)?;
                 // Who waits for the first one may have given up.
-                take(address, || _ = begun.send(()), stop)
+                take(server, || _ = begun.send(()), stop)
             });
             // Nothing comes where the first one could not be begun: then there is nothing to measure.
             let loaded =
@@ -58,8 +59,8 @@ impl Snapshots {
 }
 
 /// Begins a snapshot as soon as the one before is done, until it is told to stop; the last one may go on.
-fn take(address: &Address, begun: impl Fn(), stop: &AtomicBool) -> Result<Vec<Range<Instant>>> {
-    let mut resp = Resp::connect_to(address, Some(PATIENCE))?;
+fn take(server: &Target, begun: impl Fn(), stop: &AtomicBool) -> Result<Vec<Range<Instant>>> {
+    let mut resp = Resp::over(server.connect(Some(PATIENCE))?);
     let mut taken = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let begin = Instant::now();

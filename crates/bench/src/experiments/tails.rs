@@ -1,13 +1,15 @@
 //! `tails`: what one client's doings are to another client's slowest requests.
 
-use super::experiment::{CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MAX, P50, P99, P999, Plot, SERVER_CPU, Setting};
+use super::experiment::{
+    CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MAX, P50, P95, P99, P999, Plot, SERVER_CPU, Setting,
+};
 use super::plain::{MIXED, PROTOCOL, Stock, mix, speaks};
 use crate::generators::{Inserted, KeyChooser};
 use crate::load::{Pace, Until};
 use crate::machine::placement;
 use crate::peers::Settings;
 use crate::results::Case;
-use crate::session::{Contender, Measured, Reading, Running, Session, Shape};
+use crate::session::{Measured, Reading, Running, Session, Shape};
 use crate::target::Protocol;
 use crate::workloads::{Disturbance, Keys, Misses, Scale, Spec};
 use anyhow::{Context, Result, anyhow};
@@ -46,6 +48,7 @@ pub static TAILS: Experiment = Experiment {
     axes: &[PROTOCOL, BESIDE],
     figures: &[
         P50,
+        P95,
         P99,
         P999,
         MAX,
@@ -70,8 +73,7 @@ fn run(session: &mut Session) -> Result<()> {
         .map(|disturbance| Case::new().word(PROTOCOL, Protocol::Resp.name()).word(BESIDE, disturbance.name()))
         .collect();
     // Somebody else's server is not to be disturbed.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, |session, contender, case, round| {
         let scale = scale(session);
         let name = case.at(BESIDE).map(ToString::to_string).unwrap_or_default();
@@ -112,7 +114,7 @@ fn measure(
     let target = server.target(Protocol::Resp).context("the server speaks RESP")?;
     let stock = Stock::short(scale.keys);
     stock.fill(session, server)?;
-    disturbance.prepare(&target.address, scale, session.interrupt.flag()).context("preparing")?;
+    disturbance.prepare(&target, scale, session.interrupt.flag()).context("preparing")?;
     // Only where keys are evicted may one be missing.
     let misses = if disturbance == Disturbance::Evicting { Misses::Count } else { Misses::Fail };
     let bystanders = |lasts, seed| bystanders(session, server, &stock, misses, lasts, seed);
@@ -122,12 +124,12 @@ fn measure(
     let stop = AtomicBool::new(false);
     let (measured, times) = std::thread::scope(|scope| {
         let (begun, has_begun) = channel();
-        let (address, stop) = (&target.address, &stop);
+        let (target, stop) = (&target, &stop);
         let disturbing = scope.spawn(move || {
             placement::pin_this_thread(&session.placement.client)?;
             let thread = rustix::thread::gettid();
             rustix::process::setpriority_process(Some(thread), NICENESS).context("niceness")?;
-            disturbance.go_on(address, scale, move || _ = begun.send(()), stop)
+            disturbance.go_on(target, scale, move || _ = begun.send(()), stop)
         });
         // Nothing comes where the disturbing client has failed: then there is nothing to measure.
         let measured = match has_begun.recv() {

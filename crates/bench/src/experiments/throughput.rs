@@ -1,13 +1,13 @@
 //! `throughput`: as fast as fifty clients go, at several depths, and while the keyspace grows.
 
 use super::experiment::{
-    CLIENT_BUSY, Experiment, Figure, Form, OPS, Ours, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
-    Spot,
+    CLIENT_BUSY, Experiment, Figure, Form, OPS, Ours, P50, P95, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM,
+    Setting, Spot,
 };
 use super::plain::{MANY, OPERATION, PIPELINE, PROTOCOL, Stock, case, many, pipeline, protocol, speaks};
 use crate::load::Until;
 use crate::results::Case;
-use crate::session::{Contender, Running, Session, Shape};
+use crate::session::{Running, Session, Shape};
 use crate::workloads::{Keys, Misses, Mix, Spec};
 use anyhow::Result;
 
@@ -35,6 +35,7 @@ pub static THROUGHPUT: Experiment = Experiment {
     figures: &[
         OPS,
         P50,
+        P95,
         P99,
         SERVER_CPU,
         SERVER_SYSTEM,
@@ -91,8 +92,7 @@ fn run(session: &mut Session) -> Result<()> {
         .flat_map(|protocol| [1.0, 16.0].map(|depth| case(protocol, GROW).number(PIPELINE, depth)))
         .collect();
     // Somebody else's server has keys already.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.sampling = true;
     session.measured_on("keys", grown(session));
     session.grid(&started, &growing, speaks, |session, contender, case, _| {

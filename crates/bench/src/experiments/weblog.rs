@@ -1,6 +1,8 @@
 //! `weblog`: the log of a web server as records in a key-value store.
 
-use super::experiment::{Experiment, Figure, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale, Setting};
+use super::experiment::{
+    CLIENT_BUSY, Experiment, Figure, MEAN, OPS, P95, P99, Plot, Published, SERVER_CPU, Scale, Setting,
+};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::postgres::TABLE;
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
@@ -33,7 +35,16 @@ pub static WEBLOG: Experiment = Experiment {
     databases: true,
     depends_on: &[Setting::Connections, Setting::WebLog],
     axes: &[PROTOCOL, RECORDS, STEP],
-    figures: &[TOOK, OPS, MEAN, P99, SERVER_CPU, Figure { name: "matches", heading: "records found" }],
+    figures: &[
+        TOOK,
+        OPS,
+        MEAN,
+        P95,
+        P99,
+        SERVER_CPU,
+        Figure { name: "matches", heading: "records found" },
+        CLIENT_BUSY,
+    ],
     plots: &[Plot::Lines {
         title: "Time for all records",
         x: RECORDS,
@@ -69,12 +80,11 @@ const SQL: &str = "WITH records AS (
 
 fn run(session: &mut Session) -> Result<()> {
     let Some(path) = session.options.weblog.clone() else {
-        session.progress.say("weblog: left out: name a log with --weblog (a head, then lines of words parted by tabs)");
+        session.lacks("name a log with --weblog (a head, then lines of words parted by tabs)");
         return Ok(());
     };
     let text = String::from_utf8(contents(&path)?.1).with_context(|| path.display().to_string())?;
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     for records in session.scaled(&[1_000, 10_000][..], &[1_000, 10_000, 100_000][..]) {
         let log = Arc::new(Log::read(&text, *records).with_context(|| path.display().to_string())?);
         for protocol in session.all_protocols() {
@@ -125,7 +135,7 @@ fn searched(server: &Running, protocol: Protocol, log: &Log) -> Result<Reading> 
         let rows = query(&target, SQL)?;
         rows.first().and_then(|count| count.parse().ok()).context("the query gives no count")?
     } else {
-        let mut resp = tenon_client::Resp::connect_to(&target.address, Some(Duration::from_secs(600)))?;
+        let mut resp = tenon_client::Resp::over(target.connect(Some(Duration::from_secs(600)))?);
         match resp.call(&[b"EVAL", SCRIPT.as_bytes(), b"0", log.records().to_string().as_bytes()])? {
             Value::Int(found) => u64::try_from(found).unwrap_or(u64::MAX),
             other => bail!("the script was answered by {other:?}"),

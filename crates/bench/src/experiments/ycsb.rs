@@ -1,7 +1,7 @@
 //! `ycsb`: loading YCSB's records, its core workloads on them, and the mixes of the Waterloo study.
 
 use super::experiment::{
-    Experiment, Figure, Form, OPS, Ours, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
+    CLIENT_BUSY, Experiment, Figure, Form, OPS, Ours, P95, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
 };
 use super::memory::{GROWN, settled};
 use super::plain::{PROTOCOL, protocol, speaks};
@@ -53,8 +53,8 @@ pub static YCSB: Experiment = Experiment {
               protocols (which have no scans, so no workload E), rows in PostgreSQL. They are loaded into a fresh server in one \
               language, and its resident memory is read; then the workloads run, each of as many operations as there are \
               records: those that insert none on servers that were loaded once in one language, those that do on one that was \
-              started and loaded for the run. An update writes one field. Where only the Waterloo study's workloads are asked \
-              for, they come from 1, 12, 24, 36 and 48 connections, as there.",
+              started and loaded for the run. An update writes one field. The Waterloo study's workloads have records of \
+              their own, of that study's form, and come from 1, 12, 24, 36 and 48 connections, as there.",
     study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
     databases: true,
     depends_on: &[Setting::ClientProcesses, Setting::Updates],
@@ -67,11 +67,13 @@ pub static YCSB: Experiment = Experiment {
         DELETE,
         SCAN,
         READ_MODIFY_WRITE,
+        P95,
         P99,
         SERVER_CPU,
         SERVER_SYSTEM,
         GROWN,
         OVER_DATA,
+        CLIENT_BUSY,
     ],
     plots: &[
         Plot::Bars { title: "Throughput", each: Some(PROTOCOL), y: OPS },
@@ -96,17 +98,26 @@ pub static YCSB: Experiment = Experiment {
 fn run(session: &mut Session) -> Result<()> {
     let mixes: Vec<&'static Mix> =
         if session.options.workloads.is_empty() { CORE.iter().collect() } else { session.options.workloads.clone() };
+    let mut cases_before = 0;
+    of_each_study(&mixes).into_iter().try_for_each(|mixes| {
+        cases_before += run_on_one_form(session, &mixes, cases_before)?;
+        Ok(())
+    })
+}
+
+/// Loads records, and runs workloads of one study on them; tells how many cases that were.
+fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix], cases_before: u64) -> Result<u64> {
     let records = session.options.keys.unwrap_or(session.scaled(10_000, 100_000));
-    let layout = layout(session, &mixes);
-    let connections = connections(session, &mixes);
+    let layout = layout(session, mixes);
+    let connections = connections(session, mixes);
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
-        for mix in &mixes {
+        for mix in mixes {
             let case = Case::new().word(PROTOCOL, protocol.name()).word(WORKLOAD, mix.name);
             cases.extend(connections.iter().map(|connections| case.clone().number(CONNECTIONS, *connections as f64)));
         }
     }
-    let stored = Stored { layout, records };
+    let stored = Stored { layout, records, cases_before };
     stored.tell(session);
     let operations = session.options.operations.unwrap_or(records);
     session.measured_on("operations", operations);
@@ -121,20 +132,25 @@ fn run(session: &mut Session) -> Result<()> {
     let left = |session: &Session, contender: &Contender, case: &Case| {
         applies(session, contender, case) && !(contender.is_started() && inserts(case))
     };
+    let mut loaded: Vec<String> = Vec::new();
     for protocol in session.all_protocols() {
         let fill = |session: &Session, server: &Running| stored.load(session, server, protocol);
         let servers = session.start_all(&of(protocol, &cases), left, Session::settings, fill)?;
+        loaded.extend(servers.iter().map(Named::name));
         session.grid(&servers, &of(protocol, &keeping), applies, measure)?;
     }
     // What a run inserts must not be there for any other: with it, the store would be larger in each round and workload.
-    let contenders = session.contenders.clone();
+    // One that runs already and has refused the records has nothing that could be measured.
+    let mut contenders = session.contenders.clone();
+    contenders.retain(|contender| contender.is_started() || loaded.contains(&contender.name()));
     session.grid(&contenders, &inserting, applies, |session, contender, case, round| {
         let server = session.start(contender, &session.settings())?;
         if server.is_started() {
             stored.load(session, &server, protocol(case)?)?;
         }
         measure(session, &server, case, round)
-    })
+    })?;
+    Ok(cases.len() as u64)
 }
 
 /// Those cases that are in this language: records of one language are not those of another, and a server that speaks several
@@ -160,8 +176,7 @@ fn loads(session: &mut Session, stored: &Stored) -> Result<()> {
     let cases: Vec<Case> =
         session.all_protocols().into_iter().map(|protocol| load(protocol).number(CONNECTIONS, connections)).collect();
     // Somebody else's server is not fresh.
-    let started: Vec<Contender> =
-        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    let started = session.started();
     session.grid(&started, &cases, speaks, |session, contender, case, round| {
         let server = session.start(contender, &session.settings())?;
         stored.measure_load(session, &server, protocol(case)?, round)
@@ -175,6 +190,8 @@ pub struct Stored {
     pub layout: Layout,
     /// How many there are.
     pub records: u64,
+    /// Cases that a server that runs already may have gone through before.
+    pub cases_before: u64,
 }
 
 impl Stored {
@@ -224,7 +241,7 @@ impl Stored {
             let shape = Shape { until, ..*shape };
             // A server that runs already goes through all cases and rounds, and what one load has inserted must be new in the
             // next one, too.
-            let loads_before = place * 2 * session.rounds() + seed;
+            let loads_before = (self.cases_before + place) * 2 * session.rounds() + seed;
             let first_new = self.records + loads_before * NUMBERS_OF_A_LOAD;
             let expected_new = expected_new(mix, self.records, until);
             let work = Work::Run { mix, records: self.records, first_new, expected_new, seed };
@@ -254,8 +271,19 @@ fn has_scans(case: &Case) -> bool {
     protocol(case).is_ok_and(|protocol| !protocol.is_memcache())
 }
 
+/// YCSB's workloads, then those of the Waterloo study, as far as there are any: the records of one have another form than the
+/// other's.
+pub fn of_each_study(mixes: &[&'static Mix]) -> Vec<Vec<&'static Mix>> {
+    let (waterloos, cores): (Vec<_>, Vec<_>) = mixes.iter().copied().partition(|mix| is_waterloos(mix));
+    [cores, waterloos].into_iter().filter(|mixes| !mixes.is_empty()).collect()
+}
+
+fn is_waterloos(mix: &Mix) -> bool {
+    mix.name.starts_with('W')
+}
+
 fn are_waterloos(mixes: &[&Mix]) -> bool {
-    mixes.iter().all(|mix| mix.name.starts_with('W'))
+    mixes.iter().all(|mix| is_waterloos(mix))
 }
 
 /// How many connections the loads have, each number at least one for each process of the client.

@@ -1,10 +1,12 @@
 //! `ycsb-load`: what the latency of YCSB's operations becomes as more of them are asked for, in an open loop.
 
 use super::experiment::{
-    CLIENT_BUSY, CLIENT_LATE, Experiment, Limit, MEAN, OPS, P99, Plot, SERVER_CPU, Scale, Setting, UNSENT,
+    CLIENT_BUSY, CLIENT_LATE, Experiment, Limit, MEAN, OPS, P95, P99, Plot, SERVER_CPU, Scale, Setting, UNSENT,
 };
 use super::plain::PROTOCOL;
-use super::ycsb::{INSERT, READ, READ_MODIFY_WRITE, SCAN, Stored, UPDATE, WORKLOAD, applies, layout, of};
+use super::ycsb::{
+    INSERT, READ, READ_MODIFY_WRITE, SCAN, Stored, UPDATE, WORKLOAD, applies, layout, of, of_each_study,
+};
 use crate::load::Pace;
 use crate::results::Case;
 use crate::session::{Contender, Named, Running, Session, Shape};
@@ -41,6 +43,7 @@ pub static YCSB_LOAD: Experiment = Experiment {
         INSERT,
         SCAN,
         READ_MODIFY_WRITE,
+        P95,
         P99,
         SERVER_CPU,
         UNSENT,
@@ -81,15 +84,24 @@ const CARRIED: f64 = 0.9;
 fn run(session: &mut Session) -> Result<()> {
     let asked = session.options.workloads.clone();
     let mixes = if asked.is_empty() { WORKLOADS.into_iter().filter_map(Mix::of).collect() } else { asked };
+    let mut cases_before = 0;
+    of_each_study(&mixes).into_iter().try_for_each(|mixes| {
+        cases_before += run_on_one_form(session, &mixes, cases_before)?;
+        Ok(())
+    })
+}
+
+/// Loads records, and offers the workloads of one study on them; tells how many cases that were.
+fn run_on_one_form(session: &mut Session, mixes: &[&'static Mix], cases_before: u64) -> Result<u64> {
     let usual = session.scaled(&RATES_QUICK[..], &RATES[..]);
     let mut rates = if session.options.rates.is_empty() { usual.to_vec() } else { session.options.rates.clone() };
     rates.sort_unstable();
     let records = session.options.keys.unwrap_or(session.scaled(10_000, 100_000));
-    let stored = Stored { layout: layout(session, &mixes), records };
+    let stored = Stored { layout: layout(session, mixes), records, cases_before };
     stored.tell(session);
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
-        for mix in &mixes {
+        for mix in mixes {
             let case = Case::new().word(PROTOCOL, protocol.name()).word(WORKLOAD, mix.name);
             cases.extend(rates.iter().map(|rate| case.clone().number(TARGET, *rate as f64)));
         }
@@ -104,7 +116,7 @@ fn run(session: &mut Session) -> Result<()> {
             offer(session, &servers, &stored, (case, &cases))?;
         }
     }
-    Ok(())
+    Ok(cases.len() as u64)
 }
 
 /// Offers one rate to those that have carried all lower ones.

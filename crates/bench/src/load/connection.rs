@@ -3,7 +3,7 @@
 use super::opening::{self, Statement};
 use super::plan::Plan;
 use super::workload::{Reply, Workload};
-use crate::target::connect;
+use crate::target::Protocol;
 use anyhow::{Context, Result, bail};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -21,6 +21,8 @@ pub struct Connection<P> {
     pending: VecDeque<InFlight<P>>,
     /// Whether the event loop has been asked to say when the socket takes more.
     pub waits_to_send: bool,
+    /// System calls that were made for it; those of TLS are not counted.
+    pub calls: u64,
 }
 
 #[derive(Debug)]
@@ -46,15 +48,15 @@ pub const INPUT_LEN: usize = 256 * 1024;
 impl<P> Connection<P> {
     /// Connects, and says what must be said first.
     pub fn open(plan: &Plan<'_>, statements: &[Statement]) -> Result<Connection<P>> {
-        let lost = || format!("no connection to {}", plan.address);
-        let mut stream = connect(plan.address, plan.tls, None).with_context(lost)?;
-        if let Some(login) = plan.login {
+        let lost = || format!("no connection to {}", plan.target.address);
+        let mut stream = plan.target.connect_by(plan.tls, None).with_context(lost)?;
+        if let Some(login) = plan.target.login.as_ref().filter(|_| plan.target.protocol == Protocol::Postgres) {
             opening::open(&mut stream, login, statements).with_context(lost)?;
         }
         stream.set_nonblocking(true)?;
         let pending = VecDeque::with_capacity(plan.pipeline);
         let (output, partial) = (Vec::new(), Vec::new());
-        Ok(Connection { stream, output, sent: 0, partial, pending, waits_to_send: false })
+        Ok(Connection { stream, output, sent: 0, partial, pending, waits_to_send: false, calls: 0 })
     }
 
     /// Operations in flight.
@@ -79,6 +81,7 @@ impl<P> Connection<P> {
     /// Sends what the socket takes; true if that was all.
     pub fn send(&mut self) -> Result<bool> {
         while self.sent < self.output.len() {
+            self.calls += 1;
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(sent) => self.sent += sent,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
@@ -111,6 +114,7 @@ impl<P> Connection<P> {
         let received = if matches!(self.stream, Stream::Tls(_)) {
             read_all(&mut self.stream, buffer)?
         } else {
+            self.calls += 1;
             match rustix::io::read(&self.stream, rustix::buffer::spare_capacity(buffer)) {
                 Ok(0) => bail!("the server closed the connection"),
                 Ok(received) => received,

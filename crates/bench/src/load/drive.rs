@@ -55,6 +55,8 @@ pub struct Thread<'a, W: Workload> {
     woke_ns: u64,
     /// How long it has waited awake, which is no work.
     awake_ns: u64,
+    /// How often it has asked for events.
+    waits: u64,
     outcome: Outcome,
 }
 
@@ -130,6 +132,7 @@ pub fn prepare<'a, W: Workload>(
         starved: false,
         woke_ns: 0,
         awake_ns: 0,
+        waits: 0,
         outcome,
     })
 }
@@ -145,6 +148,7 @@ impl<W: Workload> Thread<'_, W> {
     /// Runs to the end. `failed` says that another thread has failed.
     pub fn drive(mut self, failed: &AtomicBool) -> Result<Driven<W>> {
         let (cpu_before, queued_before) = (cpu::own_thread(), cpu::own_thread_queued());
+        let system_before = cpu::own_thread_system();
         self.start = Instant::now();
         let mut input = Vec::with_capacity(INPUT_LEN);
         let mut events = Vec::with_capacity(self.connections.len().clamp(16, 512));
@@ -202,6 +206,12 @@ impl<W: Workload> Thread<'_, W> {
         self.outcome.elapsed = Duration::from_nanos(last_reply.max(1));
         let cpu = cpu::own_thread().saturating_sub(cpu_before);
         let queued = cpu::own_thread_queued().saturating_sub(queued_before);
+        // What an open loop waits awake is made of calls that are no work.
+        let closed = self.due.is_none();
+        let system = system_before.zip(cpu::own_thread_system()).map(|(before, now)| now.saturating_sub(before));
+        self.outcome.client_system = system.filter(|_| closed);
+        let calls = self.connections.iter().map(|connection| connection.calls).sum::<u64>() + self.waits;
+        self.outcome.client_calls = Some(calls).filter(|_| closed && self.plan.tls.is_none());
         let all = self.start.elapsed().as_secs_f64();
         // What it waited awake is partly time on its core and partly in the queue for it: both are in the sum.
         let awake = Duration::from_nanos(self.awake_ns);
@@ -219,6 +229,7 @@ impl<W: Workload> Thread<'_, W> {
     fn wait(&mut self, patience: &Timespec, events: &mut Vec<epoll::Event>) -> Result<()> {
         let awake_since = (*patience == AWAKE).then(|| self.now_ns());
         events.clear();
+        self.waits += 1;
         match epoll::wait(&self.poll, rustix::buffer::spare_capacity(events), Some(patience)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error).context("epoll"),
@@ -328,6 +339,7 @@ impl<W: Workload> Thread<'_, W> {
             return Ok(());
         }
         connection.waits_to_send = to_send;
+        connection.calls += 1;
         let flags = if to_send { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
         epoll::modify(poll, connection, epoll::EventData::new_u64(index as u64), flags).context("epoll")
     }

@@ -20,6 +20,10 @@ pub struct Outcome {
     pub intervals: Vec<u64>,
     /// CPU time of all client threads, but for what they waited awake.
     pub client_cpu: Duration,
+    /// The part of it in the kernel, of a closed loop; by the kernel's ticks of each thread.
+    pub client_system: Option<Duration>,
+    /// System calls of all client threads, of a closed loop without TLS.
+    pub client_calls: Option<u64>,
     /// The share of the time in which the busiest client thread had something to do, on a core or waiting for one: near 1,
     /// it never waited for the server, and the client is the limit.
     pub client_busy: f64,
@@ -44,6 +48,8 @@ impl Outcome {
             kinds: kinds.iter().map(|kind| (*kind, Latency::new())).collect(),
             intervals: Vec::new(),
             client_cpu: Duration::ZERO,
+            client_system: Some(Duration::ZERO),
+            client_calls: Some(0),
             client_busy: 0.0,
             client_queued: 0.0,
             late: Latency::new(),
@@ -74,6 +80,8 @@ impl Outcome {
         }
         self.intervals.iter_mut().zip(&other.intervals).for_each(|(sum, more)| *sum += more);
         self.client_cpu += other.client_cpu;
+        self.client_system = self.client_system.zip(other.client_system).map(|(sum, more)| sum + more);
+        self.client_calls = self.client_calls.zip(other.client_calls).map(|(sum, more)| sum + more);
         self.client_busy = self.client_busy.max(other.client_busy);
         self.client_queued = self.client_queued.max(other.client_queued);
         self.late.add(&other.late);

@@ -1,21 +1,18 @@
 //! What is asked of a load. Knows not what it sends.
 
 use super::pace::{Draw, Pace};
-use crate::target::Login;
+use crate::target::Target;
 use anyhow::Result;
 use rustls::ClientConfig;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
-use tenon_client::Address;
 
 /// A load on one server.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
-    /// Where the server listens.
-    pub address: &'a Address,
-    /// Who connects; of PostgreSQL only.
-    pub login: Option<&'a Login>,
+    /// The server.
+    pub target: &'a Target,
     /// How TLS is spoken, if it is.
     pub tls: Option<&'a Arc<ClientConfig>>,
     /// Connections over all threads.

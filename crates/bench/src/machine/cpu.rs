@@ -12,6 +12,17 @@ pub fn own_thread() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// The part of the calling thread's CPU time in the kernel, by its clock ticks; none where it does not say.
+pub fn own_thread_system() -> Option<Duration> {
+    let ([_, system], _) = ticks(&fs::read_to_string("/proc/thread-self/stat").ok()?)?;
+    Some(seconds(system))
+}
+
+/// So many of the kernel's clock ticks.
+fn seconds(ticks: u64) -> Duration {
+    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
 /// How long the calling thread was ready to run and had no core; zero where the kernel does not say.
 pub fn own_thread_queued() -> Duration {
     fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(|text| queued(&text)).unwrap_or_default()
@@ -77,8 +88,6 @@ impl Used {
         let path = format!("/proc/{pid}/stat");
         let text = fs::read_to_string(&path).with_context(|| path.clone())?;
         let ([user, system], [user_ended, system_ended]) = ticks(&text).with_context(|| format!("{path}: {text:?}"))?;
-        let seconds =
-            |ticks: u64| Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
         (used.user, used.system) = (seconds(user + user_ended), seconds(system + system_ended));
         used.total += seconds(user_ended) + seconds(system_ended);
         Ok(used)

@@ -9,9 +9,12 @@ use tenon_client::{Memcache, Resp, Value};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether somebody who speaks the target's protocol answers there.
+/// Who asks again and again need not wait so long for one answer.
+const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
+
+/// Whether somebody who speaks the target's protocol answers there already.
 pub fn answers(target: &Target) -> bool {
-    ask_for_life(target).is_ok()
+    ask_within(target, PATIENCE_WITH_ONE).is_ok()
 }
 
 /// Asks whether somebody who speaks the target's protocol is there.
@@ -19,13 +22,17 @@ pub fn answers(target: &Target) -> bool {
 /// # Errors
 /// When nobody is, or who is there says something else: with that.
 pub fn ask_for_life(target: &Target) -> Result<()> {
+    ask_within(target, PATIENCE)
+}
+
+fn ask_within(target: &Target, patience: Duration) -> Result<()> {
     let (question, answer): (&[u8], &[u8]) = match target.protocol {
         Protocol::Postgres => return version_and_process(target).map(drop),
         Protocol::Resp | Protocol::RespTls => (b"*1\r\n$4\r\nPING\r\n", b"+PONG"),
         Protocol::Text | Protocol::Meta => (b"version\r\n", b"VERSION"),
         Protocol::Binary => (b"\x80\x0b\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", b"\x81\x0b"),
     };
-    let mut stream = target.connect(Some(PATIENCE))?;
+    let mut stream = target.connect(Some(patience))?;
     stream.write_all(question)?;
     let mut said = Vec::new();
     let mut buffer = [0; 256];
@@ -44,8 +51,9 @@ pub fn ask_for_life(target: &Target) -> Result<()> {
 /// A server's own figures by their names: INFO, or memcached's stats.
 pub fn own_figures(target: &Target) -> Result<Vec<(String, String)>> {
     if target.protocol.is_memcache() {
-        let mut memcache = Memcache::connect_to(&target.address, Some(PATIENCE))?;
-        return Ok(memcache.stats(None)?);
+        // The text of the same port, whichever of them is measured.
+        let text = Target { protocol: Protocol::Text, ..target.clone() };
+        return Ok(Memcache::over(text.connect(Some(PATIENCE))?).stats(None)?);
     }
     let reply = Resp::over(target.connect(Some(PATIENCE))?).call(&[b"INFO", b"everything"])?;
     let (Value::Bulk(info) | Value::Verbatim { text: info, .. }) = reply else {

@@ -53,34 +53,42 @@ pub fn find(named: &[String]) -> anyhow::Result<Found> {
 }
 
 fn program(name: &str) -> Result<Program, String> {
-    let (name, path) = match name.split_once('=') {
-        Some((name, file)) => (name, Some(PathBuf::from(file)).filter(|file| is_executable(file))),
-        None if name.contains('/') => {
-            let file_name = name.rsplit('/').next().unwrap_or(name);
-            (file_name, Some(PathBuf::from(name)).filter(|file| is_executable(file)))
-        }
-        None => (name, installed(name)),
+    let (name, file) = match name.split_once('=') {
+        Some((name, file)) => (name, Some(file)),
+        None if name.contains('/') => (name.rsplit('/').next().unwrap_or(name), Some(name)),
+        None => (name, None),
     };
     let family = Family::of(name).ok_or_else(|| {
         "its name tells no family: write redis...=FILE, valkey...=, memcached...=, postgres...= or tenon...=".to_owned()
     })?;
-    let path = path.ok_or_else(|| match family {
-        Family::Tenon => format!("not beside this program, not in ${TENON_VARIABLE} and not on PATH"),
-        Family::Redis | Family::Memcached | Family::Postgres => {
-            format!("not on PATH and not in ${PEERS_VARIABLE}/bin")
-        }
-    })?;
+    let path = match file {
+        Some(file) => named(file.into())?,
+        None => installed(name)?,
+    };
     let (version, said) = version(&path)?;
     let build = identity::of_file(&path, &said);
     Ok(Program { name: name.to_owned(), family, path, version, build })
 }
 
-fn installed(name: &str) -> Option<PathBuf> {
+/// A file that was named must be one that can be started.
+fn named(file: PathBuf) -> Result<PathBuf, String> {
+    match file.metadata() {
+        Err(error) => Err(format!("{}: {error}", file.display())),
+        Ok(data) if !data.is_file() => Err(format!("{} is no file", file.display())),
+        Ok(_) if !is_executable(&file) => Err(format!("{} may not be executed", file.display())),
+        Ok(_) => Ok(file),
+    }
+}
+
+/// A server by its program's name, where programs are.
+fn installed(name: &str) -> Result<PathBuf, String> {
     let beside = || Some(std::env::current_exe().ok()?.parent()?.join(name));
     if name == "tenon" {
-        let tenon = std::env::var_os(TENON_VARIABLE).map(PathBuf::from).or_else(beside);
-        if let Some(tenon) = tenon.filter(|file| is_executable(file)) {
-            return Some(tenon);
+        if let Some(tenon) = std::env::var_os(TENON_VARIABLE) {
+            return named(tenon.into()).map_err(|why| format!("${TENON_VARIABLE} names {why}"));
+        }
+        if let Some(tenon) = beside().filter(|file| is_executable(file)) {
+            return Ok(tenon);
         }
     }
     let peers = std::env::var_os(PEERS_VARIABLE).map(PathBuf::from).or_else(|| {
@@ -91,7 +99,11 @@ fn installed(name: &str) -> Option<PathBuf> {
     let mut places: Vec<PathBuf> = std::env::split_paths(&paths).collect();
     places.extend(peers.map(|peers| peers.join("bin")));
     places.extend(postgres::debians());
-    places.into_iter().map(|place| place.join(name)).find(|file| is_executable(file))
+    let found = places.into_iter().map(|place| place.join(name)).find(|file| is_executable(file));
+    found.ok_or_else(|| match name {
+        "tenon" => format!("not beside this program, not in ${TENON_VARIABLE} and not on PATH"),
+        _ => format!("not on PATH and not in ${PEERS_VARIABLE}/bin"),
+    })
 }
 
 fn is_executable(file: &Path) -> bool {
@@ -130,8 +142,16 @@ mod tests {
 
     #[test]
     fn what_was_named_must_be_there() {
-        for named in ["redis-server-of-nobody", "redis=/nowhere/redis-server", "sqlite"] {
-            assert!(find(&[named.to_owned()]).is_err(), "{named}");
+        for (named, why) in [
+            ("redis-server-of-nobody", "not on PATH"),
+            ("redis=/nowhere/redis-server", "/nowhere/redis-server: No such file"),
+            ("/nowhere/redis-server", "/nowhere/redis-server: No such file"),
+            ("redis=/dev/null", "/dev/null is no file"),
+            ("redis=/etc/passwd", "/etc/passwd may not be executed"),
+            ("sqlite", "tells no family"),
+        ] {
+            let said = find(&[named.to_owned()]).expect_err(named).to_string();
+            assert!(said.contains(why), "{said}");
         }
     }
 }

@@ -5,6 +5,7 @@ use super::family::Family;
 use super::postgres;
 use super::server::Server;
 use crate::results::Build;
+use crate::session::Interrupt;
 use crate::target::Protocol;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
@@ -74,6 +75,8 @@ pub struct Settings<'a> {
     pub value_len_max: usize,
     /// Where its directory and its log go.
     pub scratch: &'a Path,
+    /// Whether to wait no longer for it.
+    pub interrupt: Interrupt,
 }
 
 impl<'a> Settings<'a> {
@@ -91,6 +94,7 @@ impl<'a> Settings<'a> {
             cluster: false,
             value_len_max: 512 * 1024,
             scratch,
+            interrupt: Interrupt::default(),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::guard::Guard;
 use super::postgres;
 use super::program::{Program, Settings};
 use crate::machine::{placement, process};
+use crate::session::Interrupt;
 use crate::target::{Login, Protocol, Target};
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
@@ -80,7 +81,7 @@ impl Server {
         let (program, keeps_directory) = (program.clone(), false);
         let speaks_tls = settings.tls;
         let mut server = Server { program, arguments, child, guard, ports, speaks_tls, directory, keeps_directory };
-        server.wait_until_it_answers(&log)?;
+        server.wait_until_it_answers(&log, &settings.interrupt)?;
         if let Some(target) = server.target(Protocol::Postgres) {
             postgres::make_table(&target, settings.persistence)?;
         }
@@ -121,7 +122,7 @@ impl Server {
         self.program.speaks(protocol).then(|| Target { protocol, address: Address::loopback(port), login, authority })
     }
 
-    fn wait_until_it_answers(&mut self, log: &Path) -> Result<()> {
+    fn wait_until_it_answers(&mut self, log: &Path, interrupt: &Interrupt) -> Result<()> {
         let begin = Instant::now();
         let protocols = self.program.family.protocols();
         // The other languages come with the first of each port.
@@ -141,7 +142,7 @@ impl Server {
             if begin.elapsed() > PATIENCE {
                 bail!("{} did not answer within {} s", self.program.name, PATIENCE.as_secs());
             }
-            std::thread::sleep(LOOK);
+            interrupt.sleep(LOOK)?;
         }
     }
 

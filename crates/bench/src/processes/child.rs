@@ -36,8 +36,7 @@ fn follow(order: &Order, steps: &mut Steps<'_>) -> Result<Outcome> {
     let tls = target.tls()?;
     let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let plan = Plan {
-        address: &target.address,
-        login: target.login.as_ref(),
+        target: &target,
         tls: tls.as_ref(),
         connections: order.connections,
         pipeline: order.pipeline,

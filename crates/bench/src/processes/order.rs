@@ -187,6 +187,8 @@ pub(super) struct Told {
     kinds: Vec<Vec<(u64, u64)>>,
     intervals: Vec<u64>,
     client_cpu_ns: u64,
+    client_system_ns: Option<u64>,
+    client_calls: Option<u64>,
     client_busy: f64,
     client_queued: f64,
     late: Vec<(u64, u64)>,
@@ -203,6 +205,8 @@ impl Told {
             kinds: outcome.kinds.iter().map(|(_, latency)| latency.counts()).collect(),
             intervals: outcome.intervals.clone(),
             client_cpu_ns: ns(outcome.client_cpu),
+            client_system_ns: outcome.client_system.map(ns),
+            client_calls: outcome.client_calls,
             client_busy: outcome.client_busy,
             client_queued: outcome.client_queued,
             late: outcome.late.counts(),
@@ -220,6 +224,8 @@ impl Told {
         }
         outcome.intervals = self.intervals;
         outcome.client_cpu = Duration::from_nanos(self.client_cpu_ns);
+        outcome.client_system = self.client_system_ns.map(Duration::from_nanos);
+        outcome.client_calls = self.client_calls;
         (outcome.client_busy, outcome.client_queued) = (self.client_busy, self.client_queued);
         outcome.late = Latency::of(&self.late);
         outcome.unanswered = Latency::of(&self.unanswered);
@@ -255,7 +261,11 @@ mod tests {
 
     #[test]
     fn an_order_says_all_of_a_job() {
-        let job = job();
+        let redis = "rediss://me:secret@127.0.0.1:5000".parse().expect("a target");
+        [job(), Job { target: redis, ..job() }].iter().for_each(all_is_said);
+    }
+
+    fn all_is_said(job: &Job) {
         let orders = job.orders(3).expect("it can be shared out");
         assert_eq!(orders.iter().map(|order| order.connections).sum::<usize>(), 7);
         assert!(orders.iter().all(|order| order.threads >= 1));

@@ -81,12 +81,8 @@ fn section(experiment: &Experiment, records: &[&Record], servers: &[&str]) -> St
     if !failed.is_empty() {
         html += "<p class=\"failed\">Failed, so that no figure was taken:</p><ul class=\"failed\">";
         for record in failed {
-            let what = format!(
-                "{}, {}: {}",
-                record.case.shown(experiment.axes),
-                record.server,
-                record.failure.as_deref().unwrap_or_default()
-            );
+            let failure = record.failure.as_deref().unwrap_or_default();
+            let what = format!("{}: {failure}", record.shown(experiment.axes));
             html += &format!("<li>{}</li>", escape(&what));
         }
         html += "</ul>\n";

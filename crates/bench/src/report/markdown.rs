@@ -36,7 +36,7 @@ pub fn section(experiment: &Experiment, records: &[Record]) -> String {
         for record in failed {
             let failure = record.failure.as_deref().unwrap_or_default();
             // Writing to a text does not fail.
-            let _ = writeln!(text, "- {}, {}: {failure}", record.case.shown(experiment.axes), record.server);
+            let _ = writeln!(text, "- {}: {failure}", record.shown(experiment.axes));
         }
     }
     text

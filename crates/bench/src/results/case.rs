@@ -68,6 +68,13 @@ impl Case {
         other
     }
 
+    /// Where all of some are on one place.
+    pub fn shared_by(cases: &[&Case]) -> Case {
+        let mut shared = cases.first().map_or_else(Case::new, |first| (*first).clone());
+        shared.points.retain(|axis, point| cases.iter().all(|case| case.at(axis) == Some(point)));
+        shared
+    }
+
     /// Its place on these axes, to be read: words by themselves, quantities with their axis.
     pub fn shown(&self, axes: &[&str]) -> String {
         let shown = axes.iter().filter_map(|axis| match self.at(axis)? {
@@ -91,5 +98,8 @@ mod tests {
         assert_eq!(case.shown(&["operation", "pipeline", "none"]), "get, pipeline 16");
         assert_eq!((case.quantity("pipeline"), case.quantity("operation")), (Some(16.0), None));
         assert_eq!(case.without("operation"), Case::new().number("pipeline", 16.0));
+        let other = case.clone().word("operation", "set");
+        assert_eq!(Case::shared_by(&[&case, &other]), Case::new().number("pipeline", 16.0));
+        assert_eq!((Case::shared_by(&[&case]), Case::shared_by(&[])), (case, Case::new()));
     }
 }

@@ -59,6 +59,14 @@ fn is_unknown(build: &Build) -> bool {
 }
 
 impl Record {
+    /// The case's place on these axes, if it has any there, and the server.
+    pub fn shown(&self, axes: &[&str]) -> String {
+        match self.case.shown(axes) {
+            nothing if nothing.is_empty() => self.server.clone(),
+            case => format!("{case}, {}", self.server),
+        }
+    }
+
     /// Whether both are the same measurement.
     pub fn repeats(&self, other: &Record) -> bool {
         self.round == other.round && self.is_like(other)

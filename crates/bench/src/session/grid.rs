@@ -5,6 +5,7 @@ use super::measured::Reading;
 use super::options::{Cores, Options};
 use super::progress::Progress;
 use super::running::{Contender, Named, Running};
+use super::unmeasured::Unmeasured;
 use crate::experiments::{Experiment, Setting};
 use crate::machine::facts;
 use crate::machine::placement::{self, Placement};
@@ -14,6 +15,7 @@ use crate::results::{Case, Earlier, Record, Store, median, moment};
 use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -48,6 +50,7 @@ pub struct Session {
     store: Store,
     scratch: PathBuf,
     ended: Ended,
+    unmeasured: Unmeasured,
 }
 
 /// What is known of a server once it runs.
@@ -57,28 +60,69 @@ struct Began {
     said: BTreeMap<String, String>,
 }
 
+/// Why there was no server to run something on; the cause stands behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unready {
+    /// It did not come up.
+    Started,
+    /// It did not take what it was to hold.
+    Filled,
+}
+
+impl fmt::Display for Unready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unready::Started => "the server could not be started",
+            Unready::Filled => "the server could not be filled",
+        })
+    }
+}
+
 /// What came of an experiment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// Measurements that were asked for, those that need not be made again among them.
     pub asked: usize,
     /// Runs that failed their own check.
     pub failures: usize,
+    /// Runs that never began, for want of a server that was ready.
+    pub unready: usize,
+    /// Why nothing was there to be measured, of one experiment of which nothing was.
+    pub why: Option<String>,
 }
 
 impl Ended {
     /// An error where runs failed, and where nothing was there to be measured.
-    pub fn check(self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
+        if let Some(failed) = self.failed() {
+            bail!(failed);
+        }
         match self {
-            Ended { failures: 1.., .. } => bail!("{} runs failed their own check", self.failures),
-            Ended { asked: 0, .. } => bail!("nothing was measured: no case matches"),
+            Ended { asked: 0, why: Some(why), .. } => bail!("nothing was measured: {why}"),
+            Ended { asked: 0, why: None, .. } => bail!("nothing was measured"),
             Ended { .. } => Ok(()),
         }
     }
 
-    /// Of both.
-    pub fn with(self, other: Ended) -> Ended {
-        Ended { asked: self.asked + other.asked, failures: self.failures + other.failures }
+    /// What went wrong, if anything did.
+    pub fn failed(&self) -> Option<String> {
+        let told = [
+            (self.failures, "failed their own check"),
+            (self.unready, "had no server: it could not be started, or not be filled"),
+        ];
+        let told = told.into_iter().filter(|(runs, _)| *runs > 0).map(|(runs, what)| format!("{runs} runs {what}"));
+        let told: Vec<String> = told.collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// Of several; each has its own reason.
+    pub fn with(self, other: &Ended) -> Ended {
+        Ended {
+            asked: self.asked + other.asked,
+            failures: self.failures + other.failures,
+            unready: self.unready + other.unready,
+            why: None,
+        }
     }
 }
 
@@ -86,6 +130,9 @@ impl Session {
     /// Finds the servers and opens the results.
     pub fn open(options: Options, interrupt: Interrupt, experiment: &'static Experiment) -> Result<Session> {
         let &Experiment { databases, axes, depends_on, name: experiment, .. } = experiment;
+        if let Some(directory) = options.data_dir.as_ref().filter(|directory| !directory.is_dir()) {
+            bail!("--data-dir {}: there is no such directory", directory.display());
+        }
         let (server_threads, client_threads) = options.threads(placement::own_cores()?.len());
         let placement = placed(&options, server_threads, client_threads)?;
         let progress = Progress::new(experiment);
@@ -114,6 +161,7 @@ impl Session {
             store,
             scratch,
             ended: Ended::default(),
+            unmeasured: Unmeasured::default(),
         };
         session.tell_of_other_builds();
         Ok(session)
@@ -199,10 +247,31 @@ impl Session {
         Protocol::ALL.into_iter().filter(|protocol| spoken.contains(protocol)).collect()
     }
 
+    /// Those that the bench starts, for an experiment that needs a fresh server, or one that nobody else uses.
+    pub fn started(&mut self) -> Vec<Contender> {
+        self.unmeasured.needs_started = true;
+        self.contenders.iter().filter(|contender| contender.is_started()).cloned().collect()
+    }
+
+    /// Remembers what an experiment that ends without a case would have to be given.
+    pub fn lacks(&mut self, what: &str) {
+        self.unmeasured.lacks = Some(what.to_owned());
+    }
+
+    /// Remembers those cases that a server has and nobody asked for.
+    pub fn pass_over(&mut self, cases: &[Case], has: impl Fn(&Session, &Case) -> bool) {
+        for case in cases {
+            if !self.wants(case) && has(self, case) {
+                self.unmeasured.pass_over(case.shown(self.axes));
+            }
+        }
+    }
+
     /// How servers are started when nothing else is asked for.
     pub fn settings(&self) -> Settings<'_> {
         Settings {
             tls: self.options.protocols.contains(&Protocol::RespTls),
+            interrupt: self.interrupt.clone(),
             ..Settings::new(self.server_threads(), &self.placement.server, &self.scratch)
         }
     }
@@ -217,7 +286,7 @@ impl Session {
         self.interrupt.check()?;
         Ok(match contender {
             Contender::Program(program) => {
-                let server = program.start(settings)?;
+                let server = program.start(settings).context(Unready::Started)?;
                 self.began(contender, &server)?;
                 Running::Started(Box::new(server))
             }
@@ -242,11 +311,11 @@ impl Session {
                 identity::in_a_line(&earlier.said)
             );
         }
-        self.started().insert(contender.name(), Began { command, said });
+        self.last_starts().insert(contender.name(), Began { command, said });
         Ok(())
     }
 
-    fn started(&self) -> MutexGuard<'_, BTreeMap<String, Began>> {
+    fn last_starts(&self) -> MutexGuard<'_, BTreeMap<String, Began>> {
         // Whoever panicked meanwhile has left whole lines.
         self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -260,8 +329,10 @@ impl Session {
         settings: impl Fn(&Session) -> Settings<'_>,
         prepare: impl Fn(&Session, &Running) -> Result<()>,
     ) -> Result<Vec<Running>> {
+        self.unmeasured.takes_any = true;
         let mut servers = Vec::new();
         for contender in self.contenders.clone() {
+            self.pass_over(cases, |session, case| applies(session, &contender, case));
             let applies = |case: &&Case| self.wants(case) && applies(self, &contender, case);
             let wanted: Vec<&Case> = cases.iter().filter(applies).collect();
             if wanted.iter().all(|case| (0..self.rounds()).all(|round| self.has(&contender, case, round))) {
@@ -271,14 +342,15 @@ impl Session {
             }
             self.progress.doing(&format!("starting {}", contender.name()));
             let started = self.start(&contender, &settings(self)).and_then(|server| {
-                prepare(self, &server)?;
+                prepare(self, &server).context(Unready::Filled)?;
                 Ok(server)
             });
             match started {
                 Ok(server) => servers.push(server),
                 Err(error) => {
                     self.interrupt.check()?;
-                    self.failed(&contender, &Case::new().word("operation", "start"), 0, &error)?;
+                    // What was to run on it cannot; told once, of what all that has in common.
+                    self.failed(&contender, &Case::shared_by(&wanted), 0, &error)?;
                 }
             }
         }
@@ -296,6 +368,8 @@ impl Session {
         applies: impl Fn(&Session, &S, &Case) -> bool,
         measure: impl Fn(&Session, &S, &Case, u64) -> Result<Reading>,
     ) -> Result<()> {
+        self.unmeasured.takes_any |= servers.iter().any(|server| !server.is_started());
+        self.pass_over(cases, |session, case| servers.iter().any(|server| applies(session, server, case)));
         let mut steps: Vec<(&Case, u64, &S)> = Vec::new();
         for round in 0..self.rounds() {
             for case in cases.iter().filter(|case| self.wants(case)) {
@@ -357,7 +431,7 @@ impl Session {
     }
 
     fn last_start(&self, server: &impl Named) -> Began {
-        self.started().get(&server.name()).cloned().unwrap_or_default()
+        self.last_starts().get(&server.name()).cloned().unwrap_or_default()
     }
 
     fn record(&self, server: &impl Named, case: &Case, round: u64) -> Record {
@@ -384,8 +458,11 @@ impl Session {
 
     fn failed(&mut self, server: &impl Named, case: &Case, round: u64, error: &anyhow::Error) -> Result<()> {
         let failure = format!("{error:#}");
-        self.progress.say(&format!("failed: {}, {}: {failure}", case.shown(self.axes), server.name()));
-        self.ended.failures += 1;
+        self.progress.say(&format!("failed: {}: {failure}", self.record(server, case, round).shown(self.axes)));
+        match error.downcast_ref::<Unready>() {
+            Some(_) => self.ended.unready += 1,
+            None => self.ended.failures += 1,
+        }
         let (Began { command, said }, at) = (self.last_start(server), moment::now());
         let record = Record { failure: Some(failure), command, said, at, ..self.record(server, case, round) };
         self.store.push(record)
@@ -399,7 +476,12 @@ impl Session {
     /// Ends the experiment.
     pub fn finish(self) -> (Vec<Record>, Ended) {
         self.progress.finish();
-        (self.store.records().to_vec(), self.ended)
+        let mut ended = self.ended.clone();
+        if ended.asked == 0 {
+            let are_started = self.contenders.iter().any(Named::is_started);
+            ended.why = Some(self.unmeasured.why(&self.options, are_started, &self.all_protocols()));
+        }
+        (self.store.records().to_vec(), ended)
     }
 }
 
@@ -439,7 +521,11 @@ fn contenders(options: &Options, databases: bool, progress: &Progress) -> Result
         contenders.iter().filter(|contender| speaks(contender)).for_each(|contender| {
             progress.say(&format!("{}: not measured: this experiment is for stores in memory", contender.name()));
         });
+        let were_some = !contenders.is_empty();
         contenders.retain(|contender| !speaks(contender));
+        if were_some && contenders.is_empty() {
+            bail!("this experiment is for stores in memory, and no other server takes part");
+        }
     }
     apart(&contenders)?;
     if contenders.is_empty() {

@@ -56,8 +56,7 @@ impl Session {
     ) -> Result<(Measured, Vec<W>)> {
         let tls = target.tls()?;
         let plan = Plan {
-            address: &target.address,
-            login: target.login.as_ref(),
+            target,
             tls: tls.as_ref(),
             connections: shape.connections,
             pipeline: shape.pipeline,
@@ -117,8 +116,7 @@ impl Session {
     ) -> Result<(Measured, Tally)> {
         let workloads = specs.into_iter().map(|spec| KeyValue::new(dialect, spec)).collect();
         let (measured, workloads) = self.load(server, target, shape, workloads)?;
-        let add = |sum: Tally, tally: Tally| Tally { hits: sum.hits + tally.hits, misses: sum.misses + tally.misses };
-        Ok((measured, workloads.iter().map(KeyValue::tally).fold(Tally::default(), add)))
+        Ok((measured, workloads.iter().map(KeyValue::tally).fold(Tally::default(), Tally::with)))
     }
 
     /// Reads the first `keys` keys, or so many drawn of them, which must have what was stored: a load of sets alone is answered

@@ -273,6 +273,12 @@ impl Measured {
             set(&format!("{kind}_count"), summary.count as f64);
         }
         set("client_cpu_us", outcome.client_cpu.as_secs_f64() * 1e6 / operations);
+        if let Some(system) = outcome.client_system.filter(|_| outcome.client_cpu >= PARTS_LEAST) {
+            set("client_system_us", system.as_secs_f64() * 1e6 / operations);
+        }
+        if let Some(calls) = outcome.client_calls {
+            set("client_syscalls_op", calls as f64 / operations);
+        }
         set("client_busy", outcome.client_busy);
         set("client_queued", outcome.client_queued);
         set("client_cores", self.client_cores_used());

@@ -10,6 +10,7 @@ mod phases;
 mod progress;
 mod running;
 mod setup;
+mod unmeasured;
 
 pub use grid::{Ended, Session, in_turn};
 pub use interrupt::Interrupt;

@@ -2,7 +2,7 @@
 
 use crate::load::Arrivals;
 use crate::machine::placement::parse_cores;
-use crate::target::{Protocol, Target};
+use crate::target::{Protocol, Target, TargetParser};
 use crate::workloads::ycsb::Mix;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,9 +14,10 @@ pub struct Options {
     #[arg(long)]
     pub quick: bool,
 
-    /// Measure a server that runs already: redis://HOST:PORT, rediss://..., memcache://..., memcache-meta://..., memcache-binary://...,
-    /// postgres://USER:PASSWORD@HOST/DATABASE, unix:///PATH. The bench writes its keys into it. May be given several times
-    #[arg(long, value_name = "URL")]
+    /// Measure a server that runs already: redis://[[USER]:PASSWORD@]HOST:PORT, rediss://..., memcache://..., memcache-meta://...,
+    /// memcache-binary://..., postgres://USER:PASSWORD@HOST/DATABASE, unix:///PATH. The bench writes its keys into it. May be
+    /// given several times
+    #[arg(long, value_name = "URL", value_parser = TargetParser)]
     pub target: Vec<Target>,
 
     /// Who vouches for the servers at rediss://: a file of certificates [default: the system's]
@@ -84,8 +85,8 @@ pub struct Options {
     #[arg(long, value_name = "KIND", default_value = "poisson")]
     pub arrivals: Arrivals,
 
-    /// Workloads for `ycsb` and `ycsb-load`: A to F, the Waterloo study's WA to WF, and WG, half of whose writes delete [default:
-    /// A,B,C,D,E,F; A,B,F]
+    /// Workloads for `ycsb` and `ycsb-load`: A to F, the Waterloo study's WA to WF, and WG, half of whose writes delete; those of
+    /// the study on records of their own [default: A,B,C,D,E,F; A,B,F]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = workload)]
     pub workloads: Vec<&'static Mix>,
 
@@ -113,7 +114,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
     pub graphs: Vec<PathBuf>,
 
-    /// Where the servers' files lie while they are measured [default: the system's temporary directory]. In memory (tmpfs) what
+    /// A directory that is there, for the servers' files while they are measured [default: the system's temporary one]. In memory (tmpfs) what
     /// is to be on disk costs nothing
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
@@ -126,7 +127,7 @@ pub struct Options {
     #[arg(long)]
     pub r#continue: bool,
 
-    /// Print the results as JSON instead of tables
+    /// Print the results as one JSON document, an array of all runs, instead of tables
     #[arg(long)]
     pub json: bool,
 }

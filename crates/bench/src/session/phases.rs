@@ -1,11 +1,11 @@
 //! Cases that one server goes through in their order, each on what those before it have left. Knows no experiment.
 
-use super::grid::Session;
+use super::grid::{Session, Unready};
 use super::measured::Reading;
 use super::running::{Contender, Named, Running};
 use crate::peers::Settings;
 use crate::results::Case;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Error, Result, anyhow, bail};
 
 impl Session {
     /// Has a fresh server go through all cases, and keeps the results of those that were asked for and are not there yet. If
@@ -21,6 +21,7 @@ impl Session {
         settings: impl Fn(&Session) -> Settings<'_>,
         mut measure: impl FnMut(&Session, &Running, &Case, usize) -> Result<Reading>,
     ) -> Result<()> {
+        self.pass_over(cases, |_, _| true);
         let wanted: Vec<bool> = cases.iter().map(|case| self.wants(case)).collect();
         let missing = |(case, wanted): (&Case, &bool)| *wanted && !self.has(contender, case, round);
         let missing: Vec<bool> = cases.iter().zip(&wanted).map(missing).collect();
@@ -33,13 +34,13 @@ impl Session {
         };
         self.progress.add_steps(last + 1);
         self.progress.doing(&format!("starting {}", contender.name()));
-        let mut server = self.start(contender, &settings(self)).map_err(|error| format!("{error:#}"));
+        let mut server = self.start(contender, &settings(self));
         for (index, case) in cases[..=last].iter().enumerate() {
             let mut failure = None;
             let mut go_through = |session: &Session| {
                 let reading = match &server {
                     Ok(server) => measure(session, server, case, index),
-                    Err(why) => Err(anyhow!(why.clone())),
+                    Err(error) => Err(once_more(error)),
                 };
                 failure = reading.as_ref().err().map(|error| format!("{error:#}"));
                 reading
@@ -54,9 +55,20 @@ impl Session {
             }
             // The server is gone with the first failure: what is left of it is nothing to measure.
             if let (Some(why), Ok(_)) = (failure, &server) {
-                server = Err(format!("a step before failed: {why}"));
+                server = Err(anyhow!("a step before failed: {why}"));
             }
         }
         Ok(())
+    }
+}
+
+/// The same error for the next one whom it stops.
+fn once_more(error: &Error) -> Error {
+    match error.downcast_ref::<Unready>() {
+        Some(unready) => {
+            let cause: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
+            anyhow!(cause.join(": ")).context(*unready)
+        }
+        None => anyhow!("{error:#}"),
     }
 }

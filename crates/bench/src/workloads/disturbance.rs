@@ -1,13 +1,14 @@
 //! What one client does to a server while others are measured: each disturbance with what it needs beforehand. Speaks RESP
 //! over sockets of its own, and knows not what is measured.
 
+use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tenon_client::resp::encode_command;
-use tenon_client::{Address, Resp, Stream, Value};
+use tenon_client::{Resp, Stream, Value};
 
 /// Something that a client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,8 +112,8 @@ impl Disturbance {
     }
 
     /// Has made what it needs, before anything is measured.
-    pub fn prepare(self, address: &Address, scale: &Scale, stop: &AtomicBool) -> Result<()> {
-        let mut client = Client::connect(address)?;
+    pub fn prepare(self, target: &Target, scale: &Scale, stop: &AtomicBool) -> Result<()> {
+        let mut client = Client::connect(target)?;
         match self {
             Disturbance::Evicting => {
                 // Twice what there is room for.
@@ -140,8 +141,8 @@ impl Disturbance {
 
     /// Goes on until it is stopped, or until it has done all it had to do; tells how often it has done it. `begun` is
     /// called when the measurement may begin.
-    pub fn go_on(self, address: &Address, scale: &Scale, begun: impl FnOnce(), stop: &AtomicBool) -> Result<u64> {
-        let mut client = Client::connect(address)?;
+    pub fn go_on(self, target: &Target, scale: &Scale, begun: impl FnOnce(), stop: &AtomicBool) -> Result<u64> {
+        let mut client = Client::connect(target)?;
         match self {
             Disturbance::Expiring => {
                 begun();
@@ -188,7 +189,7 @@ impl Disturbance {
                 client.repeat(&[b"SORT", b"large", b"ALPHA"], stop)
             }
             Disturbance::Idle => {
-                let connect = |_| Stream::connect(address, Some(PATIENCE)).context("an idle connection");
+                let connect = |_| target.connect(Some(PATIENCE)).context("an idle connection");
                 let connections: Vec<Stream> = (0..scale.idle).map(connect).collect::<Result<_>>()?;
                 // The last one is answered, so all have been accepted.
                 client.call(&[b"PING"])?;
@@ -233,9 +234,8 @@ struct Client {
 }
 
 impl Client {
-    fn connect(address: &Address) -> Result<Client> {
-        let stream = Stream::connect(address, Some(PATIENCE)).context("the disturbing client")?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+    fn connect(target: &Target) -> Result<Client> {
+        let stream = target.connect(Some(PATIENCE)).context("the disturbing client")?;
         Ok(Client { stream, output: Vec::new(), input: vec![0; 256 * 1024] })
     }
 

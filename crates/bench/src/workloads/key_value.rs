@@ -139,6 +139,19 @@ pub struct Tally {
     pub hits: u64,
     /// Gets that found none.
     pub misses: u64,
+    /// Fills that were refused for want of memory, as a full cache may.
+    pub refused_fills: u64,
+}
+
+impl Tally {
+    /// Both together.
+    pub fn with(self, other: Tally) -> Tally {
+        Tally {
+            hits: self.hits + other.hits,
+            misses: self.misses + other.misses,
+            refused_fills: self.refused_fills + other.refused_fills,
+        }
+    }
 }
 
 /// The workload of one thread.
@@ -330,10 +343,14 @@ impl<D: Dialect> Workload for KeyValue<D> {
                 self.idle.push(index);
                 Ok(Reply::Finished { len, kind: GET, operations })
             }
-            Pending::Set | Pending::Fill => {
-                let kind = if matches!(pending, Pending::Set) { SET } else { FILL };
+            Pending::Set => {
                 let read = self.dialect.read_set(input)?;
-                Ok(read.map_or(Reply::Incomplete, |((), len)| Reply::Finished { len, kind, operations: 1 }))
+                Ok(read.map_or(Reply::Incomplete, |((), len)| Reply::Finished { len, kind: SET, operations: 1 }))
+            }
+            Pending::Fill => {
+                let Some((stored, len)) = self.dialect.read_fill(input)? else { return Ok(Reply::Incomplete) };
+                self.tally.refused_fills += u64::from(!stored);
+                Ok(Reply::Finished { len, kind: FILL, operations: 1 })
             }
             Pending::Delete => {
                 let read = self.dialect.read_delete(input)?;

@@ -27,6 +27,7 @@ pub struct Replay<D> {
     hits: u64,
     hit_bytes: u64,
     all_bytes: u64,
+    refused_fills: u64,
 }
 
 /// A request in flight.
@@ -51,6 +52,7 @@ impl<D: Dialect> Replay<D> {
             hits: 0,
             hit_bytes: 0,
             all_bytes: 0,
+            refused_fills: 0,
         }
     }
 
@@ -60,6 +62,11 @@ impl<D: Dialect> Replay<D> {
             requests: self.hits as f64 / self.next.max(1) as f64,
             bytes: self.hit_bytes as f64 / self.all_bytes.max(1) as f64,
         }
+    }
+
+    /// How many sets the server has refused for want of memory: a full cache may do so, and its client goes on without.
+    pub fn refused_fills(&self) -> u64 {
+        self.refused_fills
     }
 
     /// The requests that were not sent.
@@ -136,11 +143,10 @@ impl<D: Dialect> Workload for Replay<D> {
                 }
             }
             Pending::Fill(object) => {
-                let read = self.dialect.read_set(input)?;
-                if read.is_some() {
-                    self.ended(object);
-                }
-                Ok(read.map_or(Reply::Incomplete, |((), len)| Reply::Finished { len, kind: 1, operations: 1 }))
+                let Some((stored, len)) = self.dialect.read_fill(input)? else { return Ok(Reply::Incomplete) };
+                self.ended(object);
+                self.refused_fills += u64::from(!stored);
+                Ok(Reply::Finished { len, kind: 1, operations: 1 })
             }
         }
     }
@@ -170,6 +176,24 @@ mod tests {
         assert!(matches!(replay.reply(&mut hit, &reply, &mut out), Ok(Reply::Finished { kind: 0, .. })));
         assert!(replay.begin(&mut out).is_none());
         assert_eq!(replay.hits(), Hits { requests: 1.0 / 3.0, bytes: 4.0 / 20.0 });
+    }
+
+    #[test]
+    fn a_fill_that_is_refused_for_want_of_memory_stays_a_miss() {
+        let trace = Arc::new(Trace { requests: vec![0, 0, 0], sizes: vec![4] });
+        let mut replay = Replay::new(Text, Arc::clone(&trace), Values::new(4));
+        let mut out = Vec::new();
+        let mut fill = |replay: &mut Replay<Text>, said: &[u8]| {
+            let mut missed = replay.begin(&mut out).expect("a request");
+            replay.reply(&mut missed, b"END\r\n", &mut out).expect("a miss");
+            replay.reply(&mut missed, said, &mut out)
+        };
+        let refusal = b"SERVER_ERROR out of memory storing object\r\n";
+        let refused = fill(&mut replay, refusal).expect("the trace goes on");
+        assert_eq!(refused, Reply::Finished { len: refusal.len(), kind: 1, operations: 1 });
+        fill(&mut replay, b"STORED\r\n").expect("there is room again");
+        assert_eq!((replay.refused_fills(), replay.hits()), (1, Hits::default()));
+        assert!(fill(&mut replay, b"SERVER_ERROR object too large for cache\r\n").is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tenon_bench::dialects::Resp;
 use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
 use tenon_bench::load::{Arrivals, Draw, Outcome, Pace, Plan, Reply, Until, Workload};
+use tenon_bench::target::{Protocol, Target};
 use tenon_bench::traces::{Hits, Trace};
 use tenon_bench::values::{Lengths, Values};
 use tenon_bench::workloads::{KeyValue, Keys, Misses, Mix, Replay, Spec, Tally};
@@ -39,27 +40,18 @@ const SMALL: Shape =
 fn run(address: &Address, shape: &Shape, spec: impl Fn(usize) -> Spec) -> anyhow::Result<(Outcome, Tally)> {
     let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let Shape { connections, pipeline, pace, until, .. } = *shape;
-    let (login, tls, draw) = (None, None, Draw::default());
-    let plan = Plan {
-        address,
-        login,
-        tls,
-        connections,
-        pipeline,
-        pace,
-        draw,
-        until,
-        cores: &[],
-        progress: &progress,
-        stop: &stop,
-    };
+    let (target, tls, draw) = (&Target::of(Protocol::Resp, address.clone()), None, Draw::default());
+    let plan =
+        Plan { target, tls, connections, pipeline, pace, draw, until, cores: &[], progress: &progress, stop: &stop };
     let workloads = (0..shape.threads).map(|thread| KeyValue::new(Resp, spec(thread))).collect();
     let (outcome, workloads) = tenon_bench::load::run(&plan, workloads, &mut ())?;
     assert_eq!(progress.load(Ordering::Relaxed), outcome.operations, "what is shown is what was done");
-    let tally = workloads
-        .iter()
-        .map(KeyValue::tally)
-        .fold(Tally::default(), |sum, tally| Tally { hits: sum.hits + tally.hits, misses: sum.misses + tally.misses });
+    match pace {
+        // At least one write, one wait and one read.
+        Pace::Closed => assert!(outcome.client_calls.is_some_and(|calls| calls >= 3), "{:?}", outcome.client_calls),
+        Pace::Open { .. } => assert_eq!(outcome.client_calls, None),
+    }
+    let tally = workloads.iter().map(KeyValue::tally).fold(Tally::default(), Tally::with);
     Ok((outcome, tally))
 }
 
@@ -175,8 +167,7 @@ fn a_load_stops_when_it_is_told_to() {
     fill(&toy.address, Lengths::fixed(VALUE_LEN));
     let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let plan = Plan {
-        address: &toy.address,
-        login: None,
+        target: &toy.target(),
         tls: None,
         connections: 2,
         pipeline: 1,
@@ -277,8 +268,7 @@ fn a_client_that_is_the_limit_is_known_for_it_whatever_the_pace() {
     let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     for pace in [Pace::Closed, Pace::Open { rate: 50_000.0, arrivals: Arrivals::Poisson }] {
         let plan = Plan {
-            address: &toy.address,
-            login: None,
+            target: &toy.target(),
             tls: None,
             connections: 500,
             pipeline: 1,
@@ -336,8 +326,7 @@ fn a_trace_is_replayed_to_its_last_request() {
         let trace = Arc::new(Trace { requests, sizes: vec![100; objects] });
         let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let plan = Plan {
-            address: &toy.address,
-            login: None,
+            target: &toy.target(),
             tls: None,
             connections: 8,
             pipeline: 1,

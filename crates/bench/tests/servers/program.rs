@@ -1,11 +1,12 @@
-//! The program as people call it: results, reports, and its end when it is interrupted or killed.
+//! The program as people call it: results and reports, and below its end.
+
+mod ends;
 
 use crate::ended::ended;
 use crate::toy::{Manners, Toy};
-use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use tenon_bench::peers::find;
 
 fn bench(out: &Path, words: &[&str]) -> Command {
@@ -54,6 +55,30 @@ fn a_server_that_runs_already_is_measured_and_reported_on() {
 }
 
 #[test]
+fn a_server_that_wants_a_password_is_told_it_and_nobody_else_is() {
+    let out = scratch("password");
+    let toy = Toy::start(Manners::Wants { password: "se:cret" });
+    let place = toy.address.to_string();
+    let run = |target: &str| ended(bench(&out, &[&["latency", "--target", target], &SHORT[..]].concat()));
+    let output = run(&format!("redis://:se%3Acret@{place}"));
+    let results = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
+    assert!(output.status.success() && results.lines().count() == 2, "{}", text(&output));
+    assert!(text(&output).contains(&format!("| redis://{place} |")), "{}", text(&output));
+    assert!(!text(&output).contains("cret") && !results.contains("cret"), "{}\n{results}", text(&output));
+    for (wrong, why) in [
+        (format!("redis://{place}"), "NOAUTH"),
+        (format!("redis://:cretin@{place}"), "the login: "),
+        (format!("redis://cretin@{place}"), "no password"),
+        (format!("memcache://:cretin@{place}"), "need a user"),
+        (format!("http://:cretin@{place}"), "no scheme"),
+    ] {
+        let said = text(&run(&wrong));
+        assert!(said.contains(why) && !said.contains("cretin"), "{said}");
+    }
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn a_server_that_loses_keys_fails_the_experiment() {
     let out = scratch("forgets");
     // PING, INFO, 200 sets: then the first get.
@@ -94,6 +119,22 @@ fn records(output: &Output) -> Vec<serde_json::Value> {
 }
 
 #[test]
+fn a_suite_prints_one_document() {
+    let out = scratch("suite");
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    // Two experiments have such cases.
+    let words = ["suite", "--target", &target, "--filter", "resp, get, value bytes 10", "--json"];
+    let measured = records(&ended(bench(&out, &[&words, &SHORT[..]].concat())));
+    let mut experiments: Vec<&str> = measured.iter().filter_map(|record| record["experiment"].as_str()).collect();
+    experiments.dedup();
+    assert_eq!(experiments, ["sizes", "counters"], "{measured:?}");
+    let nothing = ended(bench(&out, &["latency", "--target", &target, "--filter", "gte", "--json"]));
+    assert_eq!((nothing.status.code(), &nothing.stdout[..]), (Some(1), &b"[]\n"[..]), "{}", text(&nothing));
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn snapshots_are_taken_while_their_price_is_measured() {
     let out = scratch("snapshots");
     if !installed("redis-server") {
@@ -116,9 +157,13 @@ fn servers_keep_their_files_where_they_are_told_to() {
     let out = scratch("files");
     let toy = Toy::start(Manners::Good);
     let target = format!("redis://{}", toy.address);
-    let words = ["latency", "--target", &target, "--data-dir", "/proc/nowhere"];
-    let output = ended(bench(&out, &[&words, &SHORT[..]].concat()));
-    assert!(!output.status.success() && text(&output).contains("/proc/nowhere/tenon-bench-"), "{}", text(&output));
+    let nowhere = out.join("nowhere");
+    for (directory, why) in [(Path::new("/proc"), "/proc/tenon-bench-"), (&nowhere, "there is no such directory")] {
+        let words = ["latency", "--target", &target, "--data-dir", &directory.display().to_string()];
+        let output = ended(bench(&out, &[&words, &SHORT[..]].concat()));
+        assert!(!output.status.success() && text(&output).contains(why), "{}", text(&output));
+    }
+    assert!(!nowhere.exists());
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
@@ -223,6 +268,15 @@ fn ycsb_gives_every_server_the_same_work_and_says_how_much() {
     assert_eq!(started(), 4);
     assert_eq!(of("WA").len(), 8);
     assert_eq!(started(), 5, "without insertions one is enough");
+    let words = [&words[..], &["--workloads", "WA,A", "--filter", "A, "]].concat();
+    let mut forms: Vec<[String; 3]> = records(&ended(bench(&out, &words)))
+        .iter()
+        .map(|record| [&record["case"]["workload"], &record["setup"]["record fields"], &record["setup"]["field bytes"]])
+        .map(|form| form.map(|value| value.as_str().expect("it is told").to_owned()))
+        .collect();
+    forms.sort();
+    forms.dedup();
+    assert_eq!(forms, [["A", "10", "100"], ["WA", "16", "255"]], "each study has records of its own");
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
@@ -264,6 +318,15 @@ fn what_a_full_cache_evicts_is_counted() {
         let evicted: Vec<f64> =
             measured.iter().map(|record| record["figures"]["evicted_keys"].as_f64().expect("it is counted")).collect();
         assert!(evicted[1..].iter().all(|evicted| *evicted > 0.0), "{evicted:?}");
+    }
+    for protocol in ["resp", "text"] {
+        if !installed("tenon") {
+            continue;
+        }
+        let words = ["fragmentation", "--peers", "tenon", "--protocols", protocol, "--filter", "100 to", "--json"];
+        let measured = records(&ended(bench(&out, &[&words, &["--quick", "--seconds", "0.05"][..]].concat())));
+        let command = measured[0]["command"].as_str().expect("it is kept");
+        assert_eq!(command.contains("--maxmemory-counts-startup no"), protocol == "text", "{command}");
     }
     std::fs::remove_dir_all(out).expect("it can go");
 }
@@ -357,9 +420,16 @@ fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
     // with it.
     let peers = format!("redis-broken={},redis-server", broken(&out).display());
     let (output, lines) = weblog(&["--peers", &peers, "--filter", "records 1000, query"]);
-    assert!(!output.status.success() && text(&output).contains("2 runs failed their own check"), "{}", text(&output));
+    assert!(!output.status.success() && text(&output).contains("2 runs had no server"), "{}", text(&output));
     let count = |lines: &[String], part: &str| lines.iter().filter(|line| line.contains(part)).count();
-    assert_eq!((lines.len(), count(&lines, "\"query in the"), count(&lines, "ended before it answered")), (4, 4, 2));
+    assert_eq!(
+        (
+            lines.len(),
+            count(&lines, "\"query in the"),
+            count(&lines, "could not be started: redis-broken ended before it answered")
+        ),
+        (4, 4, 2)
+    );
     assert_eq!(count(&lines, "\"matches\":500.0"), 2, "{lines:?}");
     assert_eq!(count(&lines, "\"server_cpu_us\":"), 2, "inside the server, too: {lines:?}");
 
@@ -375,6 +445,21 @@ fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
     // Nothing is left to do.
     let (output, lines) = weblog(&["--peers", "redis-server", "--continue"]);
     assert!(output.status.success() && kept(&lines) == after, "{}", text(&output));
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
+fn a_server_that_refuses_the_records_is_not_measured_on_them() {
+    let out = scratch("refuses");
+    // It knows no records.
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    let words = ["ycsb", "--target", &target, "--workloads", "A,D,E", "--quick", "--keys", "100"];
+    let output = ended(bench(&out, &words));
+    let said = text(&output);
+    let failed = format!("failed: resp, connections 50, {target}: the server could not be filled: ");
+    assert!(said.contains(&failed) && said.contains("1 runs had no server"), "{said}");
+    assert!(output.status.code() == Some(1) && said.matches("failed: ").count() == 1, "{said}");
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
@@ -498,12 +583,32 @@ fn what_matches_no_case_is_an_error() {
     let results = || std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
     let earlier = results();
     assert_eq!(earlier.lines().count(), 2);
-    for words in [["--filter", "gte"], ["--protocols", "text"]] {
+    for (words, why) in [
+        (
+            ["--filter", "gte"],
+            "no case has 'gte' in its name, which --filter asks for: there are 'resp, get', 'resp, set'",
+        ),
+        (["--protocols", "text"], "no server that takes part speaks text, which --protocols asks for"),
+    ] {
         let words = [&["latency", "--target", &target], &words[..], &SHORT[..]].concat();
         let output = ended(bench(&out, &words));
         assert_eq!(output.status.code(), Some(1));
-        assert!(output.stdout.is_empty() && text(&output).contains("no case matches"), "{}", text(&output));
+        assert!(output.stdout.is_empty() && text(&output).contains(why), "{}", text(&output));
         assert_eq!(results(), earlier, "there is nothing to replace it with");
+    }
+    for (experiment, why) in [
+        ("eviction", "name a trace"),
+        ("weblog", "name a log with --weblog"),
+        ("memory", "needs servers that the bench starts itself"),
+        ("expiry", "needs servers that the bench starts itself"),
+        ("recovery", "needs servers that the bench starts itself"),
+    ] {
+        let output = ended(bench(&out, &[experiment, "--target", &target, "--quick"]));
+        assert!(output.status.code() == Some(1) && text(&output).contains(why), "{}", text(&output));
+    }
+    if installed("memcached") {
+        let output = ended(bench(&out, &["recovery", "--peers", "memcached", "--quick"]));
+        assert!(text(&output).contains("has no case for the servers that take part, in text"), "{}", text(&output));
     }
     std::fs::remove_dir_all(out).expect("it can go");
 }
@@ -522,80 +627,10 @@ fn nothing_to_measure_is_an_error() {
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
-/// What the bench says. It must have somebody to say it to as long as it runs.
-type Lines = std::io::Lines<BufReader<ChildStderr>>;
-
 /// Whether this server is there; a line on what is left out if it is not.
 fn installed(name: &str) -> bool {
     let Err(error) = find(&[name.to_owned()]) else { return true };
     assert!(std::env::var_os("TENON_REQUIRE_ORACLES").is_none(), "{error:#}");
     writeln!(std::io::stderr(), "skipped: the bench is not run on {name}: {error:#}").expect("stderr");
     false
-}
-
-/// A bench that measures a server of its own for a minute, once it has begun to; none where there is no server.
-fn measuring(out: &Path) -> Option<(Child, Vec<i32>, Lines)> {
-    if !installed("redis-server") {
-        return None;
-    }
-    let words = ["latency", "--peers", "redis-server", "--seconds", "60", "--keys", "100"];
-    let mut child = bench(out, &words).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it runs");
-    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    let begun = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("latency 0/6: resp"));
-    assert!(begun, "it measures");
-    let started = children(child.id() as i32);
-    assert!(started.iter().any(|pid| name(*pid).starts_with("redis-server")), "{started:?}");
-    Some((child, started, lines))
-}
-
-/// The processes that a process has started.
-fn children(parent: i32) -> Vec<i32> {
-    let all = std::fs::read_dir("/proc").expect("/proc").flatten();
-    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid: &i32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let parent_field = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
-        parent_field == Some(&parent.to_string())
-    })
-    .collect()
-}
-
-fn name(pid: i32) -> String {
-    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default()
-}
-
-/// Waits until none of them runs.
-fn wait_for_the_end(pids: &[i32]) {
-    let runs = |pid: &i32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // One that has ended and was not yet waited for by its new parent has ended.
-        stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
-    };
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
-    while pids.iter().any(runs) {
-        assert!(std::time::Instant::now() < deadline, "{pids:?} run on");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-}
-
-#[test]
-fn an_interrupted_bench_ends_its_servers() {
-    let out = scratch("interrupted");
-    let Some((mut child, started, _lines)) = measuring(&out) else { return };
-    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
-    assert_eq!(child.wait().expect("it ends").code(), Some(1));
-    assert!(started.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()), "{started:?}");
-    assert_eq!(std::fs::read_dir(&out).expect("a directory").count(), 0, "what was cut off is no result");
-    std::fs::remove_dir_all(out).expect("it can go");
-}
-
-#[test]
-fn a_killed_bench_leaves_no_server() {
-    let out = scratch("killed");
-    let Some((mut child, started, _lines)) = measuring(&out) else { return };
-    let servers: Vec<i32> = started.into_iter().filter(|pid| name(*pid).starts_with("redis-server")).collect();
-    child.kill().expect("it runs");
-    child.wait().expect("it ends");
-    wait_for_the_end(&servers);
-    std::fs::remove_dir_all(out).expect("it can go");
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tenon_bench::target::{Protocol, Target};
 use tenon_client::Address;
 
 /// What the server does to its clients.
@@ -29,6 +30,8 @@ pub enum Manners {
     Refuses { at: u64 },
     /// Sends more than it was asked for.
     SaysMore { at: u64 },
+    /// Answers nobody who has not said this password.
+    Wants { password: &'static str },
     /// Closes the connection instead of answering this request.
     HangsUp { at: u64 },
 }
@@ -83,6 +86,11 @@ impl Toy {
         Toy { address: Address::Unix(path.into()), shared }
     }
 
+    /// Where it is.
+    pub fn target(&self) -> Target {
+        Target::of(Protocol::Resp, self.address.clone())
+    }
+
     /// How many requests it has read.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::SeqCst)
@@ -96,10 +104,19 @@ fn shared(manners: Manners) -> Arc<Shared> {
 fn serve(shared: &Shared, reader: impl Read, mut writer: impl Write) {
     let mut reader = BufReader::new(reader);
     let mut out = Vec::new();
+    let mut is_known = !matches!(shared.manners, Manners::Wants { .. });
     while let Some(words) = command(&mut reader) {
         let number = shared.requests.fetch_add(1, Ordering::SeqCst) + 1;
-        if !answer(shared, number, &words, &mut out) {
-            return;
+        match shared.manners {
+            Manners::Wants { password } if words[0] == b"AUTH" => {
+                is_known = words[1..] == [password.as_bytes()];
+                // As others do with a command that they do not know.
+                let refusal = format!("-ERR no: {}\r\n", String::from_utf8_lossy(&words[words.len() - 1]));
+                out.extend_from_slice(if is_known { b"+OK\r\n" } else { refusal.as_bytes() });
+            }
+            _ if !is_known => out.extend_from_slice(b"-NOAUTH Authentication required.\r\n"),
+            _ if !answer(shared, number, &words, &mut out) => return,
+            _ => {}
         }
         // What has been read together is answered together, as servers do.
         if reader.buffer().is_empty() {
