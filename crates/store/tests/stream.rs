@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenon_ds::listpack::{End, ListpackBuf};
 use tenon_ds::packed::Item;
 use tenon_store::types::stream::{
-    Acknowledgement, Claim, Claimed, Deletion, Entry, Group, Keep, Pending, Reach, References, StreamId, StreamState,
-    Trim,
+    Acknowledgement, Claim, Claimed, Deletion, Entry, Group, Keep, NotPending, Pending, Reach, Recount, References,
+    StreamId, StreamState, Trim,
 };
 use tenon_store::types::{Collection, Object, Stream, StreamLimits};
 
@@ -77,11 +77,20 @@ impl Node {
 #[derive(Clone, Debug, Default)]
 struct ModelGroup {
     last_id: StreamId,
-    pending: BTreeMap<StreamId, (u64, u64, usize)>,
+    /// When each was delivered, how often, and to whom; nobody has those that were given back.
+    pending: BTreeMap<StreamId, (u64, u64, Option<usize>)>,
+    /// Those, the first one first.
+    released: Vec<StreamId>,
     consumers: BTreeSet<usize>,
 }
 
 impl ModelGroup {
+    /// Notes that who had the entry has it no more; gives what was known of it.
+    fn take(&mut self, id: StreamId) -> Option<(u64, u64, Option<usize>)> {
+        self.released.retain(|one| *one != id);
+        self.pending.remove(&id)
+    }
+
     fn needs(&self, id: StreamId) -> bool {
         id > self.last_id || self.pending.contains_key(&id)
     }
@@ -134,7 +143,7 @@ impl Model {
     }
 
     fn forget(&mut self, id: StreamId) -> bool {
-        self.groups.values_mut().fold(false, |was_pending, group| was_pending | group.pending.remove(&id).is_some())
+        self.groups.values_mut().fold(false, |was_pending, group| was_pending | group.take(id).is_some())
     }
 
     fn delete(&mut self, id: StreamId, references: References) -> Deletion {
@@ -200,6 +209,8 @@ enum Step {
     DeliverAgain { group: usize, consumer: usize, nth: Nth, most: usize },
     Acknowledge { group: usize, nth: Nth },
     Claim { group: usize, consumer: usize, nth: Nth, idle_ms_min: u64, is_forced: bool, is_delivery: bool },
+    Release { group: usize, nth: Nth, recount: Recount, not_pending: NotPending },
+    Idle { group: usize, idle_ms_min: u64, most: usize },
     RemoveConsumer { group: usize, consumer: usize },
 }
 
@@ -224,6 +235,9 @@ fn steps() -> impl Strategy<Value = Step> {
     let (group, consumer, nth) = (0..GROUPS.len(), 0..CONSUMERS.len(), 0..100usize);
     let keep = prop_oneof![(0..30u64).prop_map(Ok), nth.clone().prop_map(Err)];
     let acknowledgement = prop::sample::select(&[Acknowledgement::Expected, Acknowledgement::Given][..]);
+    let recounts = [Recount::Undone, Recount::Kept, Recount::Most, Recount::Set(3)];
+    let recount = prop::sample::select(recounts.to_vec());
+    let not_pending = prop::sample::select(vec![NotPending::PassedOver, NotPending::Made]);
     prop_oneof![
         20 => (0..3u64, 0..4u64, fields()).prop_map(|(ms, seq, fields)| Step::Add { ms, seq, fields }),
         4 => (nth.clone(), references()).prop_map(|(nth, references)| Step::Delete { nth, references }),
@@ -237,6 +251,10 @@ fn steps() -> impl Strategy<Value = Step> {
         2 => (group.clone(), consumer.clone(), nth.clone(), 1..8usize)
             .prop_map(|(group, consumer, nth, most)| Step::DeliverAgain { group, consumer, nth, most }),
         4 => (group.clone(), nth.clone()).prop_map(|(group, nth)| Step::Acknowledge { group, nth }),
+        4 => (group.clone(), nth.clone(), recount, not_pending)
+            .prop_map(|(group, nth, recount, not_pending)| Step::Release { group, nth, recount, not_pending }),
+        2 => (group.clone(), 0..20u64, 1..5usize)
+            .prop_map(|(group, idle_ms_min, most)| Step::Idle { group, idle_ms_min, most }),
         4 => (group.clone(), consumer.clone(), nth, 0..20u64, any::<bool>(), any::<bool>()).prop_map(
             |(group, consumer, nth, idle_ms_min, is_forced, is_delivery)| Step::Claim {
                 group,
@@ -315,7 +333,10 @@ impl Pair {
                 assert_eq!(given, expected);
                 known.last_id = expected.last().copied().unwrap_or(known.last_id);
                 if acknowledgement == Acknowledgement::Expected {
-                    known.pending.extend(expected.into_iter().map(|id| (id, (now_ms, 1, consumer))));
+                    for id in expected {
+                        known.take(id);
+                        known.pending.insert(id, (now_ms, 1, Some(consumer)));
+                    }
                 }
             }
             Step::DeliverAgain { group, consumer, nth, most } => {
@@ -331,12 +352,12 @@ impl Pair {
                     given.push((id, entry.is_some()));
                 });
                 let known = self.model.groups.get_mut(&group).expect("the stream has it");
-                let own = known.pending.range_mut(from..).filter(|(_, pending)| pending.2 == consumer).take(most);
+                let own = known.pending.range_mut(from..).filter(|(_, pending)| pending.2 == Some(consumer)).take(most);
                 let mut expected = Vec::new();
                 for (id, pending) in own {
                     expected.push((*id, live.contains(id)));
                     if live.contains(id) {
-                        (pending.0, pending.1) = (now_ms, pending.1 + 1);
+                        (pending.0, pending.1) = (now_ms, pending.1.saturating_add(1).min(i64::MAX as u64));
                     }
                 }
                 assert_eq!(given, expected);
@@ -348,7 +369,7 @@ impl Pair {
                 else {
                     return;
                 };
-                assert_eq!(place.acknowledge(id), known.pending.remove(&id).is_some());
+                assert_eq!(place.acknowledge(id), known.take(id).is_some());
             }
             Step::Claim { group, consumer, nth, idle_ms_min, is_forced, is_delivery } => {
                 let id = self.id(nth);
@@ -368,17 +389,55 @@ impl Pair {
                 let claimed = self.stream.claim(GROUPS[group], id, &claim, now_ms);
                 let before = known.pending.get(&id).copied();
                 let expected = match before {
-                    _ if !is_there && known.pending.remove(&id).is_some() => Claimed::Gone,
+                    _ if !is_there && known.take(id).is_some() => Claimed::Gone,
                     _ if !is_there => Claimed::No,
-                    Some((delivered_ms, ..)) if now_ms - delivered_ms < idle_ms_min => Claimed::No,
+                    Some((delivered_ms, _, Some(_))) if now_ms - delivered_ms < idle_ms_min => Claimed::No,
                     None if !is_forced => Claimed::No,
                     before => {
-                        let deliveries = before.map_or(1, |(_, deliveries, _)| deliveries) + u64::from(is_delivery);
-                        known.pending.insert(id, (now_ms, deliveries, consumer));
+                        let deliveries = before.map_or(1, |(_, deliveries, _)| deliveries);
+                        let deliveries = deliveries.saturating_add(is_delivery.into()).min(i64::MAX as u64);
+                        known.take(id);
+                        known.pending.insert(id, (now_ms, deliveries, Some(consumer)));
                         Claimed::Yes
                     }
                 };
                 assert_eq!(claimed, expected);
+            }
+            Step::Release { group, nth, recount, not_pending } => {
+                let id = self.id(nth);
+                let is_there = self.model.has(id);
+                let was_released = self.stream.release(GROUPS[group], id, recount, not_pending);
+                let Some(known) = self.model.groups.get_mut(&group) else {
+                    assert!(!was_released);
+                    return;
+                };
+                let before = known.pending.get(&id).map(|(_, deliveries, _)| *deliveries);
+                let before = before.or((is_there && not_pending == NotPending::Made).then_some(0));
+                assert_eq!(was_released, before.is_some());
+                if let Some(before) = before {
+                    let deliveries = match recount {
+                        Recount::Undone => before.saturating_sub(1),
+                        Recount::Kept => before,
+                        Recount::Most => i64::MAX as u64,
+                        Recount::Set(deliveries) => deliveries,
+                    };
+                    known.take(id);
+                    known.pending.insert(id, (0, deliveries, None));
+                    known.released.push(id);
+                }
+            }
+            Step::Idle { group, idle_ms_min, most } => {
+                let idle = self.stream.idle(GROUPS[group], idle_ms_min, most, now_ms);
+                let Some(known) = self.model.groups.get(&group).filter(|_| idle_ms_min <= now_ms) else {
+                    assert_eq!(idle, []);
+                    return;
+                };
+                let held = known.pending.iter().filter(|(_, (_, _, holder))| holder.is_some());
+                let held = held.filter(|(_, (ms, ..))| now_ms - ms >= idle_ms_min);
+                let mut held: Vec<_> = held.map(|(id, (ms, ..))| (*ms, *id)).collect();
+                held.sort();
+                let order = known.released.iter().copied().chain(held.into_iter().map(|(_, id)| id));
+                assert!(idle.into_iter().eq(order.filter(|id| self.model.has(*id)).take(most)));
             }
             Step::RemoveConsumer { group, consumer } => {
                 let (Some(place), Some(known)) = (stream.group_mut(GROUPS[group]), model.groups.get_mut(&group)) else {
@@ -386,7 +445,7 @@ impl Pair {
                 };
                 let removed = place.remove_consumer(CONSUMERS[consumer]);
                 assert_eq!(removed.is_some(), known.consumers.remove(&consumer));
-                known.pending.retain(|_, pending| pending.2 != consumer);
+                known.pending.retain(|_, pending| pending.2 != Some(consumer));
             }
         }
     }
@@ -423,14 +482,17 @@ impl Pair {
                 place.consumers().map(|consumer| consumer.name()).eq(known.consumers.iter().map(|at| CONSUMERS[*at]))
             );
             let of = |id, pending: Pending| {
-                let name = place.consumer(pending.consumer).name();
-                (id, pending.delivered_ms, pending.deliveries, name.to_vec())
+                (id, pending.delivered_ms(), pending.deliveries, place.holder_of(pending).to_vec())
             };
             let pending: Vec<_> =
                 place.pending_in(StreamId::MIN..=StreamId::MAX).map(|(id, pending)| of(id, pending)).collect();
-            let expected =
-                known.pending.iter().map(|(id, (ms, count, at))| (*id, *ms, *count, CONSUMERS[*at].to_vec()));
+            let expected = known
+                .pending
+                .iter()
+                .map(|(id, (ms, count, at))| (*id, *ms, *count, at.map_or(vec![], |at| CONSUMERS[at].to_vec())));
             assert_eq!(pending, expected.collect::<Vec<_>>());
+            assert!(place.released_from(0).map(|(_, id)| id).eq(known.released.iter().copied()));
+            assert_eq!(place.released_len(), known.released.len());
             for consumer in place.consumers() {
                 let own = pending.iter().filter(|(.., name)| **name == *consumer.name()).map(|(id, ..)| id);
                 assert!(consumer.pending().iter().eq(own));
@@ -538,7 +600,7 @@ fn counts_that_are_as_high_as_numbers_go_stay_there() {
     stream.set_state(StreamState { entries_added: u64::MAX, ..stream.state() });
     let mut group = Group::new(StreamId::MIN, Some(u64::MAX));
     let consumer = group.add_consumer(b"c", 0, None).expect("it is the first");
-    group.assign(first, Pending { delivered_ms: u64::MAX, deliveries: u64::MAX, consumer });
+    group.assign(first, Pending::of(consumer, u64::MAX, u64::MAX));
     assert!(stream.add_group(b"g", group));
     stream.append(second, fields.into_iter(), StreamLimits::new(4096, 100));
     assert_eq!(stream.state().entries_added, i64::MAX as u64);

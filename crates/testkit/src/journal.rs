@@ -341,10 +341,12 @@ fn show_group(name: &[u8], group: &Group) -> String {
     let pending: Vec<String> = group
         .pending_in(StreamId::MIN..=StreamId::MAX)
         .map(|(entry, pending)| {
-            let consumer = escape(group.consumer(pending.consumer).name());
-            format!("{} to {consumer} at {} times {}", id(entry), pending.delivered_ms, pending.deliveries)
+            let holder = pending.consumer().map_or("nobody".to_owned(), |_| escape(group.holder_of(pending)));
+            format!("{} to {holder} at {} times {}", id(entry), pending.delivered_ms(), pending.deliveries)
         })
         .collect();
+    let released: Vec<String> = group.released_from(0).map(|(_, entry)| id(entry)).collect();
     let read = group.entries_read();
-    format!("{{{} at {} read {read:?} {consumers:?} {pending:?}}}", escape(name), id(group.last_id()))
+    let (name, last_id) = (escape(name), id(group.last_id()));
+    format!("{{{name} at {last_id} read {read:?} {consumers:?} {pending:?} {released:?}}}")
 }

@@ -371,7 +371,7 @@ fn check_records(records: &[Vec<u8>]) {
 /// The data is the same when it was written as commands, but for what no command says: that an entry which is gone waits
 /// to be acknowledged, and what is counted of producers.
 fn check_commands(seed: u64, server: &mut InProcess) {
-    let pending = regex::Regex::new(r#"(\{[^}]*?\] )\[[^\]]*\]\}"#).expect("it is one");
+    let pending = regex::Regex::new(r#"(\{[^}]*?\] )\[[^\]]*\] \[[^\]]*\]\}"#).expect("it is one");
     let counts = regex::Regex::new(r"( producers 100 s 100 ids <[^>]*> \[\])|(<added [^>]*>)").expect("it is one");
     let differences = match server.write_as_commands() {
         Ok(differences) => differences,

@@ -274,6 +274,7 @@ pub static ALL: &[&Command] = &[
     &stream::group::XGROUP,
     &stream::producers::XIDMPRECORD,
     &stream::info::XINFO,
+    &stream::negative_acknowledge::XNACK,
     &stream::pending::XPENDING,
     &stream::range::XLEN,
     &stream::range::XRANGE,

@@ -55,9 +55,10 @@ impl<R> Change<R> {
         Change { result, extent: Extent::Aside, event, second_event: None, times: 1 }
     }
 
-    /// `aside`, but those who wait for the key look again: what they wait for may be gone, such as a consumer group.
-    pub fn awaited(event: &'static str, result: R) -> Change<R> {
-        Change { extent: Extent::Awaited, ..Change::aside(Some(event), result) }
+    /// `aside`, but those who wait for the key look again: what they wait for may be gone, such as a consumer
+    /// group, or there, such as an entry to claim.
+    pub fn awaited(event: Option<&'static str>, result: R) -> Change<R> {
+        Change { extent: Extent::Awaited, ..Change::aside(event, result) }
     }
 
     /// The same, which counts as so many changes (for save points), as in Redis: mostly one for each element.

@@ -81,6 +81,8 @@ pub(crate) fn write_slice(out: &mut Vec<u8>, entry: EntryRef<'_>, cursor: Cursor
         Stage::Consumers(at, nth, _) => write_consumers(out, key, stream_of(value), at, nth),
         Stage::Producers(nth, from) => write_producers(out, key, stream_of(value), nth, from),
         Stage::Pending(at, from) => write_pending(out, key, stream_of(value), at, from),
+        Stage::Released(at, from) => write_released(out, key, stream_of(value), at, from),
+        Stage::Nobodys(..) => unreachable!("what is released is said once"),
     };
     if next.is_none()
         && let Some(deadline_ms) = entry.deadline_ms()
@@ -350,8 +352,9 @@ fn write_pending(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, from
     let (name, group) = group_at(stream, at)?;
     let mut waiting = group.pending_in(from..=StreamId::MAX);
     for (id, pending) in waiting.by_ref().take(SLICE_ELEMENTS) {
-        let consumer = group.consumer(pending.consumer).name();
-        let (id, time, count) = (text_of(id), pending.delivered_ms.to_string(), pending.deliveries.to_string());
+        let Some(consumer) = pending.consumer() else { continue };
+        let consumer = group.consumer(consumer).name();
+        let (id, time, count) = (text_of(id), pending.delivered_ms().to_string(), pending.deliveries.to_string());
         let (time, count) = (time.as_bytes(), count.as_bytes());
         write_command(
             out,
@@ -373,6 +376,23 @@ fn write_pending(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, from
     }
     if let Some((next, _)) = waiting.next() {
         return Some(Stage::Pending(at, next));
+    }
+    Some(Stage::Released(at, 0))
+}
+
+/// Writes what was given back and is nobody's, those first that were first.
+fn write_released(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, from: u64) -> Option<Stage> {
+    let (name, group) = group_at(stream, at)?;
+    let mut released = group.released_from(from);
+    for (_, id) in released.by_ref().take(SLICE_ELEMENTS) {
+        let deliveries = group.pending(id).expect("what was given back is pending").deliveries;
+        let (id, count) = (text_of(id), deliveries.to_string());
+        let words: [&[u8]; 10] =
+            [b"XNACK", key, name, b"FAIL", b"IDS", b"1", id.as_bytes(), b"RETRYCOUNT", count.as_bytes(), b"FORCE"];
+        write_command(out, &words);
+    }
+    if let Some((next, _)) = released.next() {
+        return Some(Stage::Released(at, next));
     }
     if at + 1 < stream.groups().len() { Some(Stage::Groups(at + 1)) } else { behind_groups(stream) }
 }

@@ -2,7 +2,7 @@
 //! but must not change. Knows no key and no lock.
 
 use super::encode::{View, view, write_item, write_node};
-use super::extras::{deadlines_beside, stream_with_producers, write_deadlines, write_producers};
+use super::extras::{deadlines_beside, stream_with_producers, write_deadlines, write_producers, write_released_ids};
 use super::stream;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::entry::ValueRef;
@@ -36,10 +36,14 @@ pub(crate) enum Stage {
     Groups(usize),
     /// What waits to be acknowledged in this group, from this entry on.
     Pending(usize, StreamId),
+    /// What was given back to this group and is nobody's, from this turn on.
+    Released(usize, u64),
     /// A group's consumers from this one on, if it has begun from this entry on that was given to it.
     Consumers(usize, usize, Option<StreamId>),
     /// The deadlines of members from this place on.
     Deadlines(usize),
+    /// What tells that it is nobody's, from this group on, and from this turn on.
+    Nobodys(usize, u64),
     /// A stream's producers from this one on, and its ids from this one on.
     Producers(usize, usize),
 }
@@ -104,7 +108,9 @@ pub(super) fn write_slice(writer: &mut Writer<'_>, value: ValueRef<'_>, cursor: 
         Stage::Elements(from) => write_elements(writer, value, from),
         Stage::Groups(at) => write_group(writer, value, at),
         Stage::Pending(at, from) => write_pending(writer, value, at, from),
+        Stage::Released(at, from) => Some(write_released(writer, value, at, from)),
         Stage::Consumers(at, nth, from) => write_consumers(writer, value, at, nth, from),
+        Stage::Nobodys(at, from) => write_nobodys(writer, value, at, from),
         Stage::Deadlines(from) => {
             let deadlines = deadlines_beside(value).expect("there were some when the first of them were written");
             write_deadlines(writer, deadlines, from, SLICE_ELEMENTS).map(Stage::Deadlines)
@@ -220,11 +226,25 @@ fn write_blocks(writer: &mut Writer<'_>, value: ValueRef<'_>, from: StreamId) ->
         room.take(block.memory());
     }
     stream::write_state(writer, stream);
-    if stream.groups().len() > 0 { Some(Stage::Groups(0)) } else { behind_groups(value) }
+    if stream.groups().len() > 0 { Some(Stage::Groups(0)) } else { behind_stream(value) }
 }
 
-fn behind_groups(value: ValueRef<'_>) -> Option<Stage> {
+/// What stands behind a stream, from this group on.
+fn behind_groups(value: ValueRef<'_>, at: usize) -> Option<Stage> {
+    let next = groups_from(value, at).position(|(_, group)| group.released_len() > 0);
+    next.map(|further| Stage::Nobodys(at + further, 0)).or_else(|| behind_stream(value))
+}
+
+fn behind_stream(value: ValueRef<'_>) -> Option<Stage> {
     stream_with_producers(value).map(|_| Stage::Producers(0, 0))
+}
+
+fn write_nobodys(writer: &mut Writer<'_>, value: ValueRef<'_>, at: usize, from: u64) -> Option<Stage> {
+    let (name, group) = groups_from(value, at).next().expect("the value has not changed since the group was found");
+    match write_released_ids(writer, name, group, from, SLICE_ELEMENTS) {
+        Some(next) => Some(Stage::Nobodys(at, next)),
+        None => behind_groups(value, at + 1),
+    }
 }
 
 fn groups_from<'v>(value: ValueRef<'v>, at: usize) -> impl ExactSizeIterator<Item = (&'v [u8], &'v Group)> {
@@ -252,8 +272,23 @@ fn write_pending(writer: &mut Writer<'_>, value: ValueRef<'_>, at: usize, from: 
     if let Some((next, _)) = pending.next() {
         return Some(Stage::Pending(at, next));
     }
-    writer.length(group.consumers().len() as u64);
-    Some(Stage::Consumers(at, 0, None))
+    stream::write_consumer_count(writer, group);
+    Some(if stream::write_released_head(writer, group) {
+        Stage::Released(at, 0)
+    } else {
+        Stage::Consumers(at, 0, None)
+    })
+}
+
+fn write_released(writer: &mut Writer<'_>, value: ValueRef<'_>, at: usize, from: u64) -> Stage {
+    let group = group(value, at);
+    let mut released = group.released_from(from);
+    released.by_ref().take(SLICE_ELEMENTS).for_each(|(_, id)| stream::write_pending_id(writer, id));
+    match released.next() {
+        Some((next, _)) => Stage::Released(at, next),
+        // Who is called as nobody is goes on with those.
+        None => Stage::Consumers(at, 0, group.number_of(stream::NOBODY).map(|_| StreamId::MIN)),
+    }
 }
 
 fn write_consumers(
@@ -281,5 +316,5 @@ fn write_consumers(
             room.take(0);
         }
     }
-    if groups_from(value, at).len() > 1 { Some(Stage::Groups(at + 1)) } else { behind_groups(value) }
+    if groups_from(value, at).len() > 1 { Some(Stage::Groups(at + 1)) } else { behind_groups(value, 0) }
 }

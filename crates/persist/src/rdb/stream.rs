@@ -35,8 +35,9 @@ const SAME_FIELDS: i64 = 2;
 const ENTRY_ELEMENTS: i64 = 3;
 /// What stands for a count that is not known, and for a time that never was.
 const UNKNOWN: u64 = u64::MAX;
-/// Who owns the entries that a group was given back (XNACK): here each has an owner, and nobody is called so.
-const NOBODY: &[u8] = b"";
+/// Who has the entries in a file that were given back (XNACK): Redis 7.0 takes none that nobody has. What stands beside the
+/// value tells them from those of a consumer who is called so (extras.rs).
+pub(super) const NOBODY: &[u8] = b"";
 
 /// What a form has beside the first one: each has all that those before it have.
 #[derive(Clone, Copy)]
@@ -90,9 +91,13 @@ pub(super) fn write_state(writer: &mut Writer<'_>, stream: &Stream) {
 fn write_group(writer: &mut Writer<'_>, name: &[u8], group: &Group) {
     write_group_head(writer, name, group);
     group.pending_in(StreamId::MIN..=StreamId::MAX).for_each(|(id, pending)| write_pending(writer, id, pending));
-    writer.length(group.consumers().len() as u64);
+    write_consumer_count(writer, group);
+    let mut has_begun = write_released_head(writer, group);
+    group.released_from(0).for_each(|(_, id)| write_pending_id(writer, id));
     for consumer in group.consumers() {
-        write_consumer_head(writer, consumer);
+        if !std::mem::replace(&mut has_begun, false) || consumer.name() != NOBODY {
+            write_consumer_head(writer, consumer);
+        }
         for id in consumer.pending() {
             progress::count(1);
             write_pending_id(writer, *id);
@@ -110,8 +115,27 @@ pub(super) fn write_group_head(writer: &mut Writer<'_>, name: &[u8], group: &Gro
 
 pub(super) fn write_pending(writer: &mut Writer<'_>, id: StreamId, pending: Pending) {
     write_pending_id(writer, id);
-    writer.raw(&pending.delivered_ms.to_le_bytes());
+    writer.raw(&pending.delivered_ms().to_le_bytes());
     writer.length(pending.deliveries);
+}
+
+/// Writes how many consumers stand there: nobody is one.
+pub(super) fn write_consumer_count(writer: &mut Writer<'_>, group: &Group) {
+    let is_nobody_added = group.released_len() > 0 && group.number_of(NOBODY).is_none();
+    writer.length(group.consumers().len() as u64 + u64::from(is_nobody_added));
+}
+
+/// Begins the consumer that stands for nobody, if anything was given back, whose ids come first: it is the first one. One of
+/// the same name goes on with it.
+pub(super) fn write_released_head(writer: &mut Writer<'_>, group: &Group) -> bool {
+    let released = group.released_len() as u64;
+    if released > 0 {
+        let namesake = group.number_of(NOBODY).map(|number| group.consumer(number));
+        writer.string(NOBODY);
+        writer.raw(&namesake.map_or(0, |consumer| consumer.seen_ms).to_le_bytes());
+        writer.length(released + namesake.map_or(0, |consumer| consumer.pending().len() as u64));
+    }
+    released > 0
 }
 
 /// Writes what stands before the ids of the entries that a consumer was given.
@@ -223,7 +247,7 @@ fn read_id(reader: &mut Reader<'_>) -> Result<StreamId, ReadError> {
     Ok(StreamId::new(reader.length()?, reader.length()?))
 }
 
-fn read_raw_id(reader: &mut Reader<'_>) -> Result<StreamId, ReadError> {
+pub(super) fn read_raw_id(reader: &mut Reader<'_>) -> Result<StreamId, ReadError> {
     Ok(id_of(reader.raw(16)?.try_into().expect("so many bytes were asked for")))
 }
 
@@ -362,7 +386,7 @@ fn read_group(
             let Some((delivered_ms, deliveries)) = unowned.remove(&id) else {
                 return Err(DecodeError::malformed("a consumer has a pending entry that is not to be had"));
             };
-            group.assign(id, Pending { delivered_ms, deliveries, consumer });
+            group.assign(id, Pending::of(consumer, delivered_ms, deliveries));
         }
     }
     for _ in 0..if form.has_released { reader.count(16)? } else { 0 } {
@@ -370,10 +394,7 @@ fn read_group(
         let Some((_, deliveries)) = unowned.remove(&id) else {
             return Err(DecodeError::malformed("a group was given back an entry that is not to be had"));
         };
-        let known = group.number_of(NOBODY).or_else(|| group.add_consumer(NOBODY, 0, None));
-        let consumer = known.expect("who is not there can be added");
-        // Whoever claims it may have it at once.
-        group.assign(id, Pending { delivered_ms: 0, deliveries, consumer });
+        group.release(id, deliveries);
     }
     if unowned.is_empty() { Ok(group) } else { Err(DecodeError::malformed("a group has a pending entry of nobody")) }
 }

@@ -63,6 +63,8 @@ pub struct GroupContent {
     pub consumers: Vec<(Vec<u8>, u64, Option<u64>)>,
     /// Who has which entry since when, and how often it was delivered.
     pub pending: Vec<(StreamId, Vec<u8>, u64, u64)>,
+    /// Those of nobody, the first that was given back first.
+    pub released: Vec<StreamId>,
 }
 
 fn stream_content(stream: &Stream) -> StreamContent {
@@ -74,8 +76,9 @@ fn stream_content(stream: &Stream) -> StreamContent {
         consumers: group.consumers().map(|one| (one.name().to_vec(), one.seen_ms, one.active_ms)).collect(),
         pending: group
             .pending_in(StreamId::MIN..=StreamId::MAX)
-            .map(|(id, it)| (id, group.consumer(it.consumer).name().to_vec(), it.delivered_ms, it.deliveries))
+            .map(|(id, it)| (id, group.holder_of(it).to_vec(), it.delivered_ms(), it.deliveries))
             .collect(),
+        released: group.released_from(0).map(|(_, id)| id).collect(),
     };
     let mut producers: Vec<ProducerContent> = Vec::new();
     if let Some(all) = stream.producers() {

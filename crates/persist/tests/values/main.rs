@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use tenon_ds::packed::Item;
 use tenon_persist::rdb::file::OnModule;
 use tenon_persist::rdb::{DecodeError, LoadError, Loaded, Value, load};
-use tenon_store::types::stream::{Acknowledgement, Group, ProducerLimits, References, StreamId};
+use tenon_store::types::stream::{Acknowledgement, Group, NotPending, ProducerLimits, Recount, References, StreamId};
 use tenon_store::types::{Hash, List, Set, Stream, StreamLimits, Zset};
 use tenon_wire::rdb::{crc64, seal};
 
@@ -112,6 +112,7 @@ enum Step {
     Group(u8),
     Deliver { group: u8, consumer: u8, most: usize },
     Acknowledge { group: u8, at: usize },
+    Release { group: u8, at: usize, recount: Recount },
     Remember { producer: u8, id: Vec<u8> },
     Limits(ProducerLimits),
 }
@@ -125,6 +126,8 @@ fn streams() -> impl Strategy<Value = Stream> {
         1 => (0..3u8).prop_map(Step::Group),
         2 => (0..3u8, 0..3u8, 1..5usize).prop_map(|(group, consumer, most)| Step::Deliver { group, consumer, most }),
         1 => (0..3u8, any::<usize>()).prop_map(|(group, at)| Step::Acknowledge { group, at }),
+        1 => (0..3u8, any::<usize>(), prop_oneof![Just(Recount::Most), (0..5u64).prop_map(Recount::Set)])
+            .prop_map(|(group, at, recount)| Step::Release { group, at, recount }),
         1 => (0..3u8, proptest::collection::vec(any::<u8>(), 1..80))
             .prop_map(|(producer, id)| Step::Remember { producer, id }),
         1 => (1..=86_400u32, 1..=10_000u32)
@@ -146,7 +149,9 @@ fn streams() -> impl Strategy<Value = Stream> {
                 Step::Group(name) => _ = stream.add_group(&[b'g', name], Group::new(StreamId::MIN, None)),
                 Step::Deliver { group, consumer, most } => {
                     if let Some(found) = stream.group_mut(&[b'g', group]) {
-                        let (number, _) = found.see_consumer(&[b'c', consumer], now_ms);
+                        // One is called as who is nobody.
+                        let (number, _) =
+                            found.see_consumer(&[b'c', consumer][..2 * usize::from(consumer.min(1))], now_ms);
                         stream.deliver(&[b'g', group], number, most, now_ms, Acknowledgement::Expected, |_| {});
                     }
                 }
@@ -155,6 +160,11 @@ fn streams() -> impl Strategy<Value = Stream> {
                         && let Some(group) = stream.group_mut(&[b'g', group])
                     {
                         group.acknowledge(*id);
+                    }
+                }
+                Step::Release { group, at, recount } => {
+                    if let Some(id) = ids.get(at % ids.len().max(1)) {
+                        stream.release(&[b'g', group], *id, recount, NotPending::Made);
                     }
                 }
                 Step::Remember { producer, id } => {

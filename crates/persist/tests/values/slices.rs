@@ -7,7 +7,7 @@ use tenon_persist::aof::Reader;
 use tenon_persist::rdb::file::{Access, FileOptions, Form, write_slice};
 use tenon_persist::rdb::{Cursor, Value, is_large};
 use tenon_store::entry::{Entry, Meta};
-use tenon_store::types::stream::{Acknowledgement, Group, ProducerLimits, StreamId};
+use tenon_store::types::stream::{Acknowledgement, Group, Pending, ProducerLimits, StreamId};
 use tenon_store::types::{Hash, List, Set, Stream, StreamLimits, Zset};
 use tenon_wire::rdb::{Compression, seal};
 
@@ -158,7 +158,16 @@ fn streams_whose_groups_wait_for_much() {
     stream.add_group(b"g2", Group::new(StreamId::MIN, None));
     stream.add_group(b"g3", stream.group(b"g1").expect("it was added").clone());
     // Each of two groups has its 18,982 entries twice.
-    check(Value::Stream(stream), 2 * 2 * 18_982 / 512);
+    check(Value::Stream(stream.clone()), 2 * 2 * 18_982 / 512);
+    // Much is nobody's, in a group that has somebody of that name, and in one that has nobody.
+    let group = stream.group_mut(b"g3").expect("it was added");
+    let (nameless, _) = group.see_consumer(b"", 5);
+    (16_000..17_000).for_each(|ms| group.assign(StreamId::new(ms, 0), Pending::of(nameless, 6, 1)));
+    for name in [b"g1", b"g3"] {
+        let group = stream.group_mut(name).expect("it was added");
+        (1..=5_000).rev().for_each(|ms| group.release(StreamId::new(ms, 0), ms));
+    }
+    check(Value::Stream(stream), (2 * 2 * 18_982 + 2 * 5_000) / 512);
 }
 
 #[test]

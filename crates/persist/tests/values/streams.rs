@@ -3,7 +3,7 @@
 use super::content::{Content, GroupContent, StreamContent, check_round_trip, content, loaded, payload_of};
 use super::{read_of_version, string};
 use tenon_persist::rdb::{DecodeError, LoadError, Loaded, Value};
-use tenon_store::types::stream::{ProducerCounts, ProducerLimits, StreamId, StreamState};
+use tenon_store::types::stream::{Group, Pending, ProducerCounts, ProducerLimits, StreamId, StreamState};
 use tenon_store::types::{Stream, StreamLimits};
 use tenon_wire::rdb::{ReadError, seal};
 
@@ -89,6 +89,7 @@ fn streams_of_five_versions_are_read() {
                 (b"two".to_vec(), SEEN_MS, active(None)),
             ],
             pending: vec![(id(1, 2), b"one".to_vec(), SEEN_MS, 1)],
+            released: Vec::new(),
         };
         let entries = vec![(id(1, 2), pairs(&[("a", "2")])), (id(3, 0), pairs(&[("b", "x"), ("c", "y")]))];
         let mut expected = StreamContent {
@@ -166,13 +167,13 @@ fn what_a_group_was_given_back_is_anybodys() {
         Ok(Content::Stream(stream)) => stream.groups[0].clone(),
         other => panic!("{other:?}"),
     };
-    // Idle for ever, and as often delivered as before; of one who has no name, or of him who is called so.
-    let pending = vec![(StreamId::new(1, 2), Vec::new(), 0, 1)];
-    let with_one = group(&nobodys(b"one"));
-    assert_eq!(with_one.pending, pending);
-    assert_eq!(with_one.consumers, [(Vec::new(), 0, None), (b"one".to_vec(), SEEN_MS, Some(SEEN_MS))]);
-    let nameless = group(&nobodys(b""));
-    assert_eq!((nameless.pending, nameless.consumers), (pending, vec![(Vec::new(), SEEN_MS, Some(SEEN_MS))]));
+    // As often delivered as before.
+    for name in [&b"one"[..], b""] {
+        let read = group(&nobodys(name));
+        assert_eq!(read.pending, [(StreamId::new(1, 2), Vec::new(), 0, 1)]);
+        assert_eq!(read.released, [StreamId::new(1, 2)]);
+        assert_eq!(read.consumers, [(name.to_vec(), SEEN_MS, Some(SEEN_MS))]);
+    }
     // One that a consumer has, one that the group does not know, one twice, and a terabyte.
     let refused = |why: &str, parts: &StreamParts| {
         assert!(matches!(parts.read(), Err(LoadError::Value(DecodeError::Read(_)))), "{why}: {:?}", parts.read());
@@ -189,6 +190,46 @@ fn what_a_group_was_given_back_is_anybodys() {
     let mut huge = nobodys(b"one");
     huge.released = b"\x81\0\0\x01\0\0\0\0\0".to_vec();
     refused("a terabyte of entries", &huge);
+}
+
+#[test]
+fn what_is_nobodys_stands_behind_the_form_of_old_servers() {
+    let mut stream = Stream::default();
+    let mut group = Group::new(StreamId::new(9, 0), None);
+    let (consumer, _) = group.see_consumer(b"c", 5);
+    group.assign(StreamId::new(1, 0), Pending::of(consumer, 7, 1));
+    group.release(StreamId::new(3, 0), 2);
+    group.release(StreamId::new(2, 0), 0);
+    stream.add_group(b"g", group);
+    let payload = payload_of(Value::Stream(stream), 0);
+    let field = b"\x15tenon-stream-released";
+    let at = payload.windows(field.len()).position(|window| window == field).expect("it is there");
+    let id = |ms: u8| [&[0; 7][..], &[ms], &[0; 8]].concat();
+    let text = [&b"\x01g\x00\x02"[..], &id(3), &id(2)].concat();
+    assert_eq!((payload[0], payload[at - 1]), (19, 0xFA));
+    let body = |value: &[u8], text: &[u8]| {
+        let extra = [&[0xFA][..], field, &[text.len() as u8], text].concat();
+        let mut payload = [value, &extra].concat();
+        seal(&mut payload);
+        loaded(&payload).map(|loaded| content(&loaded.value))
+    };
+    let value = &payload[..at - 1];
+    let Ok(Content::Stream(read)) = body(value, &text) else { panic!("it is a stream") };
+    assert_eq!(read.groups[0].released, [StreamId::new(3, 0), StreamId::new(2, 0)]);
+    assert_eq!(read.groups[0].consumers.len(), 1);
+    // Who has no form for it sees a consumer without a name.
+    let mut plain = value.to_vec();
+    seal(&mut plain);
+    let Content::Stream(plain) = content(&loaded(&plain).expect("it is a stream").value) else { panic!("it is one") };
+    assert_eq!(plain.groups[0].consumers.iter().map(|(name, ..)| &name[..]).collect::<Vec<_>>(), [&b""[..], b"c"]);
+    assert_eq!(plain.groups[0].released, []);
+    // One that somebody has, one that the group does not know, one twice, another group, and what is no stream.
+    for ids in [vec![1], vec![4], vec![3, 3]] {
+        let ids = [&[ids.len() as u8][..], &ids.iter().flat_map(|ms| id(*ms)).collect::<Vec<_>>()].concat();
+        assert!(body(value, &[b"\x01g\x00", &ids[..]].concat()).is_err(), "{ids:?}");
+    }
+    assert!(body(value, b"\x01h\x00\x00").is_err());
+    assert!(body(b"\x00\x01v", &text).is_err());
 }
 
 #[test]

@@ -328,8 +328,8 @@ fn without_times(answer: Reply) -> Reply {
                     }
                     // From Redis 8.6 on.
                     Some(
-                        b"idmp-duration" | b"idmp-maxsize" | b"pids-tracked" | b"iids-tracked" | b"iids-added"
-                        | b"iids-duplicates",
+                        b"nacked-count" | b"idmp-duration" | b"idmp-maxsize" | b"pids-tracked" | b"iids-tracked"
+                        | b"iids-added" | b"iids-duplicates",
                     ) => {
                         all.next();
                     }

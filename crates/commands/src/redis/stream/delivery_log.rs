@@ -38,9 +38,9 @@ impl Deliveries {
             self.pending.iter().filter_map(|&id| Some((id, place.pending(id)?))).collect();
         // Those that were delivered at the same time equally often are one command.
         for alike in
-            deliveries.chunk_by(|(_, a), (_, b)| (a.delivered_ms, a.deliveries) == (b.delivered_ms, b.deliveries))
+            deliveries.chunk_by(|(_, a), (_, b)| (a.delivered_ms(), a.deliveries) == (b.delivered_ms(), b.deliveries))
         {
-            let (_, Pending { delivered_ms, deliveries, .. }) = alike[0];
+            let (delivered_ms, deliveries) = (alike[0].1.delivered_ms(), alike[0].1.deliveries);
             let ids: Vec<IdText> = alike.iter().map(|(id, _)| IdText::of(*id)).collect();
             let mut words: Vec<Word<'_>> = vec!["XCLAIM".into(), key.into(), group.into(), consumer.into(), "0".into()];
             words.extend(ids.iter().map(|id| Word::Bytes(id.as_bytes())));

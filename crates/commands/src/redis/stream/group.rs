@@ -232,7 +232,7 @@ fn destroy(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let group = stream.remove_group(args.get(3));
         // Who waits for entries in the group is to learn that it is gone.
-        Ok(if group.is_some() { Change::awaited("xgroup-destroy", group) } else { Change::nothing(group) })
+        Ok(if group.is_some() { Change::awaited(Some("xgroup-destroy"), group) } else { Change::nothing(group) })
     })?;
     let (group, effect) = outcome.ok_or(NO_KEY)?;
     reply.int(group.is_some().into());

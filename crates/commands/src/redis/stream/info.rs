@@ -215,19 +215,21 @@ fn reply_everything(stream: &Stream, count: usize, reply: &mut Reply<'_>) {
     let groups = stream.groups();
     reply.array(groups.len());
     for (name, group) in groups {
-        reply.map(7);
+        reply.map(8);
         reply.bulk(b"name");
         reply.bulk(name);
         reply_position(stream, group, reply);
         reply.bulk(b"pel-count");
         reply.int(group.pending_len() as i64);
+        reply.bulk(b"nacked-count");
+        reply.int(group.released_len() as i64);
         reply.bulk(b"pending");
         reply.array(group.pending_len().min(count));
         for (id, pending) in group.pending_in(StreamId::MIN..=StreamId::MAX).take(count) {
             reply.array(4);
             reply_id(reply, id);
-            reply.bulk(group.consumer(pending.consumer).name());
-            reply.int(pending.delivered_ms as i64);
+            reply.bulk(group.holder_of(pending));
+            reply.int(pending.delivered_ms() as i64);
             reply.int(pending.deliveries as i64);
         }
         reply.bulk(b"consumers");
@@ -254,7 +256,7 @@ fn reply_consumer(group: &stream::Group, consumer: &Consumer, count: usize, repl
         let pending = group.pending(id).expect("a consumer's entry is its group's");
         reply.array(3);
         reply_id(reply, id);
-        reply.int(pending.delivered_ms as i64);
+        reply.int(pending.delivered_ms() as i64);
         reply.int(pending.deliveries as i64);
     }
 }

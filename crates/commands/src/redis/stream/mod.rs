@@ -8,6 +8,7 @@ mod delivery_log;
 pub mod group;
 mod id;
 pub mod info;
+pub mod negative_acknowledge;
 pub mod pending;
 pub mod producers;
 pub mod range;

@@ -96,12 +96,12 @@ fn reply_page(group: &stream::Group, page: &Page<'_>, now_ms: u64, reply: &mut R
     let mut reply_pending = |(id, pending): (StreamId, Pending)| {
         reply.array(4);
         reply_id(reply, id);
-        reply.bulk(group.consumer(pending.consumer).name());
-        reply.int(pending.idle_ms(now_ms) as i64);
+        reply.bulk(group.holder_of(pending));
+        reply.int(pending.consumer().map_or(-1, |_| pending.idle_ms(now_ms) as i64));
         reply.int(pending.deliveries as i64);
         count += 1;
     };
-    let is_idle = |(_, pending): &(StreamId, Pending)| pending.idle_ms(now_ms) >= page.idle_ms_min;
+    let is_idle = |(_, pending): &(StreamId, Pending)| pending.is_idle_for(page.idle_ms_min, now_ms);
     match page.consumer {
         None => group.pending_in(page.ids.clone()).filter(is_idle).take(page.count).for_each(&mut reply_pending),
         Some(name) => {

@@ -42,7 +42,48 @@ pub enum Claimed {
     Gone,
 }
 
+/// How the deliveries of an entry count that is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recount {
+    /// The last one does not.
+    Undone,
+    /// As they are.
+    Kept,
+    /// As the most there can be: nobody should try again.
+    Most,
+    /// As so many.
+    Set(u64),
+}
+
+/// Whether an entry may be given back that is not pending: that must be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotPending {
+    /// It is passed over.
+    PassedOver,
+    /// It becomes pending, delivered to nobody yet, if the stream has it.
+    Made,
+}
+
 impl Stream {
+    /// Gives back an entry that was delivered and is not acknowledged: it is nobody's, and whoever claims entries may have it
+    /// at once. Tells whether there was one.
+    pub fn release(&mut self, group: &[u8], id: StreamId, recount: Recount, not_pending: NotPending) -> bool {
+        let Some(group) = self.groups.get_mut(group) else { return false };
+        let deliveries = match group.pending(id) {
+            Some(pending) => pending.deliveries,
+            None if not_pending == NotPending::Made && self.entries.get(id).is_some() => 0,
+            None => return false,
+        };
+        let deliveries = match recount {
+            Recount::Undone => deliveries.saturating_sub(1),
+            Recount::Kept => deliveries,
+            Recount::Most => COUNT_MAX,
+            Recount::Set(deliveries) => deliveries,
+        };
+        group.release(id, deliveries);
+        true
+    }
+
     /// Gives a consumer the entries that come next, at most `most`; gives how many there were. Each is handed to `visit`.
     pub fn deliver(
         &mut self,
@@ -63,7 +104,7 @@ impl Stream {
             group.last_id = id;
             visit(entry);
             if acknowledgement == Acknowledgement::Expected {
-                group.assign(id, Pending { delivered_ms: now_ms, deliveries: 1, consumer });
+                group.assign(id, Pending::of(consumer, now_ms, 1));
             }
             count += 1;
         }
@@ -89,8 +130,7 @@ impl Stream {
         group.each_pending_of(consumer, from, most, |id, pending| {
             let entry = entries.get(id);
             if entry.is_some() {
-                pending.delivered_ms = now_ms;
-                pending.deliveries = pending.deliveries.saturating_add(1).min(COUNT_MAX);
+                pending.deliver_again(now_ms);
             }
             visit(id, entry);
         })
@@ -124,14 +164,14 @@ impl Stream {
             return if group.acknowledge(id) { Claimed::Gone } else { Claimed::No };
         }
         let before = match group.pending(id) {
-            Some(pending) if pending.idle_ms(now_ms) < claim.idle_ms_min => return Claimed::No,
+            Some(pending) if !pending.is_idle_for(claim.idle_ms_min, now_ms) => return Claimed::No,
             Some(pending) => pending.deliveries,
             // Made as if it had been delivered once.
             None if claim.is_forced => 1,
             None => return Claimed::No,
         };
         let deliveries = claim.deliveries.unwrap_or(before.saturating_add(claim.is_delivery.into()));
-        group.assign(id, Pending { delivered_ms: claim.delivered_ms, deliveries, consumer: claim.consumer });
+        group.assign(id, Pending::of(claim.consumer, claim.delivered_ms, deliveries));
         group.consumer_mut(claim.consumer).active_ms = Some(now_ms);
         Claimed::Yes
     }

@@ -2,6 +2,7 @@
 
 use super::id::StreamId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
 use std::ops::{Bound, RangeInclusive};
 use tenon_ds::progress;
 
@@ -14,23 +15,67 @@ pub(super) const COUNT_MAX: u64 = i64::MAX as u64;
 
 /// A consumer's number in its group, given out once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ConsumerNumber(u64);
+pub struct ConsumerNumber(NonZeroU64);
+
+/// Who has an entry that is not acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    /// A consumer, since it was delivered to it last, in milliseconds since the UNIX epoch.
+    Consumer { number: ConsumerNumber, delivered_ms: u64 },
+    /// Nobody: it was given back, so many others before it.
+    Nobody { turn: u64 },
+}
 
 /// An entry that was delivered and is not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// When it was delivered last, in milliseconds since the UNIX epoch.
-    pub delivered_ms: u64,
+    holder: Holder,
     /// How often it was delivered.
     pub deliveries: u64,
-    /// To whom.
-    pub consumer: ConsumerNumber,
 }
 
+/// What is known of its holder's number stands where there is room anyway.
+const _: () = assert!(size_of::<Pending>() == 24);
+
 impl Pending {
+    /// One that a consumer was given at this time, in milliseconds since the UNIX epoch, for the so-manieth time.
+    pub fn of(number: ConsumerNumber, delivered_ms: u64, deliveries: u64) -> Pending {
+        let holder = Holder::Consumer { number, delivered_ms: delivered_ms.min(COUNT_MAX) };
+        Pending { holder, deliveries: deliveries.min(COUNT_MAX) }
+    }
+
+    /// Who was given it last; nobody any more when it was given back.
+    pub fn consumer(&self) -> Option<ConsumerNumber> {
+        match self.holder {
+            Holder::Consumer { number, .. } => Some(number),
+            Holder::Nobody { .. } => None,
+        }
+    }
+
+    /// When it was delivered last, in milliseconds since the UNIX epoch; 0 when it was given back, as in Redis.
+    pub fn delivered_ms(&self) -> u64 {
+        match self.holder {
+            Holder::Consumer { delivered_ms, .. } => delivered_ms,
+            Holder::Nobody { .. } => 0,
+        }
+    }
+
     /// For how long nothing has happened to it, in milliseconds.
     pub fn idle_ms(&self, now_ms: u64) -> u64 {
-        now_ms.saturating_sub(self.delivered_ms)
+        now_ms.saturating_sub(self.delivered_ms())
+    }
+
+    /// Whether nothing has happened to it for so long. What was given back may be had at once.
+    pub fn is_idle_for(&self, ms: u64, now_ms: u64) -> bool {
+        self.consumer().is_none() || self.idle_ms(now_ms) >= ms
+    }
+
+    /// Whoever has it is given it once more.
+    pub(super) fn deliver_again(&mut self, now_ms: u64) {
+        if let Holder::Consumer { delivered_ms, .. } = &mut self.holder {
+            *delivered_ms = now_ms;
+        }
+        self.deliveries = self.deliveries.saturating_add(1).min(COUNT_MAX);
     }
 }
 
@@ -81,20 +126,24 @@ pub struct Group {
     /// How many of all entries ever added it has read, as far as that is known.
     pub(super) entries_read: Option<u64>,
     pending: BTreeMap<StreamId, Pending>,
-    /// The same by the time of their last delivery. Made when it is first asked for: most groups never need it. Some that
-    /// the stream has no more, and cannot have again, are left out.
+    /// Those of consumers by the time of their last delivery. Made when it is first asked for: most groups never need it.
+    /// Some that the stream has no more, and cannot have again, are left out.
     by_time: Option<BTreeSet<(u64, StreamId)>>,
+    /// Those that were given back and are nobody's, by their turn.
+    released: BTreeMap<u64, StreamId>,
+    next_turn: u64,
     consumers: BTreeMap<ConsumerNumber, Consumer>,
     names: BTreeMap<Box<[u8]>, ConsumerNumber>,
     /// Bytes of all names.
     names_len: usize,
-    next_number: u64,
+    next_number: NonZeroU64,
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         drop_counted(std::mem::take(&mut self.pending));
         drop_counted(self.by_time.take().unwrap_or_default());
+        drop_counted(std::mem::take(&mut self.released));
     }
 }
 
@@ -119,10 +168,12 @@ impl Group {
             entries_read: known(entries_read),
             pending: BTreeMap::new(),
             by_time: None,
+            released: BTreeMap::new(),
+            next_turn: 0,
             consumers: BTreeMap::new(),
             names: BTreeMap::new(),
             names_len: 0,
-            next_number: 0,
+            next_number: NonZeroU64::MIN,
         }
     }
 
@@ -175,7 +226,7 @@ impl Group {
             return None;
         }
         let number = ConsumerNumber(self.next_number);
-        self.next_number += 1;
+        self.next_number = self.next_number.checked_add(1).expect("there are never so many");
         let consumer = Consumer { name: name.into(), seen_ms, active_ms, pending: BTreeSet::new() };
         self.consumers.insert(number, consumer);
         self.names.insert(name.into(), number);
@@ -203,10 +254,25 @@ impl Group {
             progress::count(1);
             let pending = self.pending.remove(id).expect("a consumer's entry is its group's");
             if let Some(by_time) = &mut self.by_time {
-                by_time.remove(&(pending.delivered_ms, *id));
+                by_time.remove(&(pending.delivered_ms(), *id));
             }
         }
         Some(consumer)
+    }
+
+    /// The name of whoever has an entry of the group; that of nobody is empty, as in Redis.
+    pub fn holder_of(&self, pending: Pending) -> &[u8] {
+        pending.consumer().map_or(b"", |number| self.consumer(number).name())
+    }
+
+    /// The entries that were given back and are nobody's, those first that were first, each with its turn, from a turn on.
+    pub fn released_from(&self, turn: u64) -> impl Iterator<Item = (u64, StreamId)> {
+        self.released.range(turn..).map(|(turn, id)| (*turn, *id)).inspect(|_| progress::count(1))
+    }
+
+    /// How many of those there are.
+    pub fn released_len(&self) -> usize {
+        self.released.len()
     }
 
     /// How many entries were delivered and are not acknowledged.
@@ -243,12 +309,16 @@ impl Group {
 
     fn by_time(&mut self) -> &BTreeSet<(u64, StreamId)> {
         let pending = &self.pending;
-        self.by_time.get_or_insert_with(|| pending.iter().map(|(id, pending)| (pending.delivered_ms, *id)).collect())
+        self.by_time.get_or_insert_with(|| {
+            let held = pending.iter().filter(|(_, pending)| pending.consumer().is_some());
+            held.map(|(id, pending)| (pending.delivered_ms(), *id)).collect()
+        })
     }
 
-    /// Such entries that were delivered last at a time up to this one, the earliest first, at most `most`. Those that the
-    /// stream does not have are passed over, and if they cannot come again, their ids being up to its last one, each once:
-    /// whoever asks again and again would pass all of them every time.
+    /// Such entries that were given back, and behind them those that were delivered last at a time up to this one, the
+    /// earliest first, at most `most`. Those that the stream does not have are passed over, and if they cannot come again,
+    /// their ids being up to its last one, of those that were not given back each once: whoever asks again and again would
+    /// pass all of them every time.
     pub(super) fn delivered_up_to(
         &mut self,
         latest_ms: u64,
@@ -256,9 +326,11 @@ impl Group {
         last_id: StreamId,
         mut is_there: impl FnMut(StreamId) -> bool,
     ) -> Vec<StreamId> {
+        let released = self.released_from(0).map(|(_, id)| id).filter(|id| is_there(*id));
+        let mut found: Vec<StreamId> = released.take(most).collect();
+        let (mut gone, mut from) = (Vec::new(), Bound::Unbounded);
         self.by_time();
         let by_time = self.by_time.as_mut().expect("it was made just now");
-        let (mut found, mut gone, mut from) = (Vec::new(), Vec::new(), Bound::Unbounded);
         loop {
             let rest = (from, Bound::Included((latest_ms, StreamId::MAX)));
             for &(ms, id) in by_time.range(rest) {
@@ -312,47 +384,62 @@ impl Group {
         let mut count = 0;
         for id in ids {
             let pending = self.pending.get_mut(id).expect("a consumer's entry is its group's");
-            let before_ms = pending.delivered_ms;
+            let before_ms = pending.delivered_ms();
             visit(*id, pending);
             if let Some(by_time) = &mut self.by_time
-                && pending.delivered_ms != before_ms
+                && pending.delivered_ms() != before_ms
             {
                 by_time.remove(&(before_ms, *id));
-                by_time.insert((pending.delivered_ms, *id));
+                by_time.insert((pending.delivered_ms(), *id));
             }
             count += 1;
         }
         count
     }
 
-    /// Notes a delivery: it is the entry's only owner from now on.
-    pub fn assign(&mut self, id: StreamId, mut pending: Pending) {
-        pending.delivered_ms = pending.delivered_ms.min(COUNT_MAX);
-        pending.deliveries = pending.deliveries.min(COUNT_MAX);
+    /// Notes a delivery: its consumer is the entry's only owner from now on.
+    pub fn assign(&mut self, id: StreamId, pending: Pending) {
         let before = self.pending.insert(id, pending);
-        if let Some(by_time) = &mut self.by_time {
-            if let Some(before) = before {
-                by_time.remove(&(before.delivered_ms, id));
-            }
-            by_time.insert((pending.delivered_ms, id));
-        }
-        if before.is_some_and(|before| before.consumer == pending.consumer) {
-            return;
-        }
         if let Some(before) = before {
-            self.consumer_mut(before.consumer).pending.remove(&id);
+            self.forget_holder(id, before);
         }
-        self.consumer_mut(pending.consumer).pending.insert(id);
+        let consumer = pending.consumer().expect("what is delivered has an owner");
+        if let Some(by_time) = &mut self.by_time {
+            by_time.insert((pending.delivered_ms(), id));
+        }
+        self.consumer_mut(consumer).pending.insert(id);
+    }
+
+    /// Whoever has an entry has it no more, whatever becomes of it.
+    fn forget_holder(&mut self, id: StreamId, pending: Pending) {
+        match pending.holder {
+            Holder::Consumer { number, delivered_ms } => {
+                if let Some(by_time) = &mut self.by_time {
+                    by_time.remove(&(delivered_ms, id));
+                }
+                self.consumer_mut(number).pending.remove(&id);
+            }
+            Holder::Nobody { turn } => _ = self.released.remove(&turn),
+        }
+    }
+
+    /// Notes that an entry was given back, delivered so often: it is nobody's, and the last one of those.
+    pub fn release(&mut self, id: StreamId, deliveries: u64) {
+        progress::count(1);
+        let turn = self.next_turn;
+        self.next_turn += 1;
+        let pending = Pending { holder: Holder::Nobody { turn }, deliveries: deliveries.min(COUNT_MAX) };
+        if let Some(before) = self.pending.insert(id, pending) {
+            self.forget_holder(id, before);
+        }
+        self.released.insert(turn, id);
     }
 
     /// Notes that an entry is done with; tells whether it was delivered and not acknowledged before.
     pub fn acknowledge(&mut self, id: StreamId) -> bool {
         progress::count(1);
         let Some(pending) = self.pending.remove(&id) else { return false };
-        if let Some(by_time) = &mut self.by_time {
-            by_time.remove(&(pending.delivered_ms, id));
-        }
-        self.consumer_mut(pending.consumer).pending.remove(&id);
+        self.forget_holder(id, pending);
         true
     }
 
@@ -364,7 +451,7 @@ impl Group {
     /// How many allocations there are to free, about.
     pub fn allocations(&self) -> usize {
         let by_time = self.by_time.as_ref().map_or(0, BTreeSet::len);
-        (self.pending.len() * 2 + by_time) / NODE_LEN + self.consumers.len() * 3 + 1
+        (self.pending.len() * 2 + self.released.len() + by_time) / NODE_LEN + self.consumers.len() * 3 + 1
     }
 
     /// Bytes of memory beside the group itself, about: trees have room for more than they hold.
@@ -372,8 +459,10 @@ impl Group {
         let pending = size_of::<(StreamId, Pending)>() + size_of::<StreamId>();
         let consumer = size_of::<(ConsumerNumber, Consumer)>() + size_of::<(Box<[u8]>, ConsumerNumber)>();
         let by_time = self.by_time.as_ref().map_or(0, |by_time| by_time.len() * size_of::<(u64, StreamId)>());
+        let released = self.released.len() * size_of::<(u64, StreamId)>();
         // Each name is there twice. Asked of a stream that is changed: nothing is gone through.
-        (self.pending.len() * pending + by_time + self.consumers.len() * consumer) * 4 / 3 + self.names_len * 2
+        (self.pending.len() * pending + by_time + released + self.consumers.len() * consumer) * 4 / 3
+            + self.names_len * 2
     }
 }
 
@@ -387,7 +476,7 @@ mod tests {
         let mut group = Group::new(StreamId::MIN, None);
         let (consumer, _) = group.see_consumer(b"c", 0);
         for ms in 1..=ENTRIES {
-            group.assign(StreamId::new(ms, 0), Pending { delivered_ms: ms, deliveries: 1, consumer });
+            group.assign(StreamId::new(ms, 0), Pending::of(consumer, ms, 1));
         }
         let looked_at = |group: &mut Group, most| {
             let mut count = 0;
@@ -425,7 +514,7 @@ mod tests {
         let mut group = Group::new(StreamId::MIN, None);
         let (consumer, _) = group.see_consumer(b"c", 0);
         for ms in 1..=entries {
-            group.assign(StreamId::new(ms, 0), Pending { delivered_ms: ms, deliveries: 1, consumer });
+            group.assign(StreamId::new(ms, 0), Pending::of(consumer, ms, 1));
         }
         // Every thousandth is there.
         let found = group.delivered_up_to(entries, usize::MAX, StreamId::MAX, |id| id.ms.is_multiple_of(1_000));

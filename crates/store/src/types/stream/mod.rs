@@ -12,7 +12,7 @@ mod value;
 mod varint;
 
 pub use block::{Block, Entry};
-pub use delivery::{Acknowledgement, Claim, Claimed};
+pub use delivery::{Acknowledgement, Claim, Claimed, NotPending, Recount};
 pub use entries::{Keep, Reach, TakenBlocks, Trim};
 pub use group::{Consumer, ConsumerNumber, Group, Pending};
 pub use id::StreamId;
