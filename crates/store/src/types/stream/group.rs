@@ -38,7 +38,8 @@ pub struct Pending {
 const _: () = assert!(size_of::<Pending>() == 24);
 
 impl Pending {
-    /// One that a consumer was given at this time, in milliseconds since the UNIX epoch, for the so-manieth time.
+    /// One that a consumer was given last at this time, in milliseconds since the UNIX epoch; with that, it was delivered so
+    /// often.
     pub fn of(number: ConsumerNumber, delivered_ms: u64, deliveries: u64) -> Pending {
         let holder = Holder::Consumer { number, delivered_ms: delivered_ms.min(COUNT_MAX) };
         Pending { holder, deliveries: deliveries.min(COUNT_MAX) }
