@@ -297,7 +297,8 @@ impl Texts {
     }
 }
 
-/// Adds a block's entries to a stream; gives the highest id, deleted or not.
+/// Adds a block's entries to a stream; gives the highest id, deleted or not. Redis keeps a block all of whose entries were
+/// deleted when it trims it entry by entry; nobody sees it.
 fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<StreamId, DecodeError> {
     const WRONG_ID: DecodeError = DecodeError::malformed("a stream's entries are not in order");
     let mut reader = BlockReader(Elements::new(listpack)?);
@@ -309,7 +310,10 @@ fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<S
     if reader.number()? != 0 {
         return Err(DecodeError::malformed("a stream's block has a wrong beginning"));
     }
-    stream.begin_block(first, names.iter());
+    let is_kept = live > 0;
+    if is_kept {
+        stream.begin_block(first, names.iter());
+    }
     let mut last: Option<StreamId> = None;
     let mut seen = [0u32; 2];
     while seen[0] < live || seen[1] < deleted {
@@ -346,9 +350,11 @@ fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<S
         if own.ends.is_empty() || id == StreamId::MIN {
             return Err(DecodeError::malformed("a stream's entry is none that could be added"));
         }
-        stream.restore_entry(id, own.iter().zip(values.iter()), is_deleted);
+        if is_kept {
+            stream.restore_entry(id, own.iter().zip(values.iter()), is_deleted);
+        }
     }
-    let is_right = seen == [live, deleted] && live > 0 && reader.0.next().is_none();
+    let is_right = seen == [live, deleted] && reader.0.next().is_none();
     last.filter(|_| is_right).ok_or(DecodeError::malformed("a stream's block has not as many entries as it says"))
 }
 

@@ -154,6 +154,28 @@ fn streams_that_lie_are_refused() {
 }
 
 #[test]
+fn a_block_all_of_whose_entries_were_deleted_is_passed_over() {
+    // What Redis 8.0.6 gives for XADD s 1-1 f a, XADD s 2-1 f b, XGROUP CREATE s g 0, XDEL s 2-1, XTRIM s MINID 2.
+    let of_redis: &[u8] = b"\x15\x01\x10\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01((\x00\x00\x00\x0f\x00\x00\x01\x02\x01\x01\x01\x81f\x02\x00\x01\x03\x01\x00\x01\x00\x01\x81a\x02\x04\x01\x03\x01\x01\x01\x00\x01\x81b\x02\x04\x01\xff\x00\x02\x01\x00\x00\x02\x01\x02\x01\x01g\x00\x00\x81\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x0c\x00\x8d&\xf8\x1e/\x12\"0";
+    let Loaded { value, .. } = loaded(of_redis).expect("Redis wrote it");
+    let Content::Stream(read) = content(&value) else { panic!("it is a stream") };
+    assert_eq!((read.entries.len(), read.state.last_id, read.state.entries_added), (0, StreamId::new(2, 1), 2));
+    assert_eq!(read.state.max_deleted_id, StreamId::new(2, 1));
+    check_round_trip(value, 0);
+    // It has entries that were deleted, and as many as it says.
+    let mut again = of_redis[..of_redis.len() - 10].to_vec();
+    seal(&mut again);
+    assert!(loaded(&again).is_ok());
+    for (why, block) in [("none", &b"\x0f\x00\x00\x01\x00\x01"[..]), ("more", b"\x0f\x00\x00\x01\x03\x01")] {
+        let at = of_redis.windows(6).position(|window| window == b"\x0f\x00\x00\x01\x02\x01").expect("it is there");
+        let mut broken = of_redis[..of_redis.len() - 10].to_vec();
+        broken[at..at + 6].copy_from_slice(block);
+        seal(&mut broken);
+        assert!(loaded(&broken).is_err(), "{why}");
+    }
+}
+
+#[test]
 fn what_a_group_was_given_back_is_anybodys() {
     let id = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
     let nobodys = |consumer: &[u8]| {

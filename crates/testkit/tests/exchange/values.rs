@@ -69,6 +69,12 @@ pub fn commands() -> Vec<(String, Vec<Vec<u8>>)> {
     }
     add("stream-long", words("XDEL {name} 6-3 40-250"));
     add("stream-long", words("XTRIM {name} MAXLEN 250"));
+    // Redis keeps blocks without entries, of a stream that has no others, and of one that has.
+    for (name, entries, deleted) in [("stream-trimmed", 2, 2..=2), ("stream-half", 150, 2..=100)] {
+        (1..=entries).for_each(|ms| add(name, words(&format!("XADD {{name}} {ms}-1 f v"))));
+        deleted.for_each(|ms| add(name, words(&format!("XDEL {{name}} {ms}-1"))));
+        add(name, words("XTRIM {name} MINID 2"));
+    }
     add("stream-groups", words("XADD {name} 1-1 a 1 b 2"));
     add("stream-groups", words("XADD {name} 1-2 a 1 b 2"));
     add(
