@@ -14,9 +14,9 @@ pub struct Options {
     #[arg(long)]
     pub quick: bool,
 
-    /// Measure a server that runs already: redis://[[USER]:PASSWORD@]HOST:PORT, rediss://..., memcache://..., memcache-meta://...,
-    /// memcache-binary://..., postgres://USER:PASSWORD@HOST/DATABASE, unix:///PATH. The bench writes its keys into it. May be
-    /// given several times
+    /// Measure a server that runs already: redis://HOST:PORT, rediss://..., memcache://..., memcache-meta://...,
+    /// memcache-binary://..., postgres://HOST/DATABASE, unix:///PATH; USER:PASSWORD@ before HOST says who connects. The bench writes
+    /// its keys into it. May be given several times
     #[arg(long, value_name = "URL", value_parser = TargetParser)]
     pub target: Vec<Target>,
 
