@@ -25,7 +25,7 @@ pub static XACK: Command = Command {
 fn xack(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let outcome = cx.update_read(|stream: &mut Stream| {
         let Some(group) = stream.group_mut(args.get(2)) else { return Ok(Change::nothing(0)) };
-        let ids = parse_ids(args, 3)?;
+        let ids = parse_ids(args, 3..args.len())?;
         let count = ids.into_iter().filter(|&id| group.acknowledge(id)).count();
         Ok(if count > 0 { Change::aside(None, count).times(count) } else { Change::nothing(count) })
     })?;

@@ -56,7 +56,7 @@ pub static XACKDEL: Command = Command {
 
 fn xdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let outcome = cx.update_existing(|stream: &mut Stream| {
-        let ids = parse_ids(args, 2)?;
+        let ids = parse_ids(args, 2..args.len())?;
         let deleted = ids.into_iter().filter(|&id| stream.delete(id, References::Keep) == Deletion::Deleted).count();
         Ok(Change::when(deleted > 0, "xdel", deleted).times(deleted))
     })?;

@@ -1,6 +1,6 @@
 //! The ids of entries as clients write them. Knows no command.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use tenon_engine::args::Args;
 use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
@@ -58,12 +58,12 @@ pub(super) fn parse_id(text: &[u8], seq: u64) -> Result<StreamId, CmdError> {
     parsed.ok_or(INVALID)
 }
 
-/// The ids from argument `first` on.
+/// The ids that these arguments are.
 ///
 /// # Errors
 /// When one of them is none.
-pub(super) fn parse_ids(args: &Args<'_>, first: usize) -> Result<Vec<StreamId>, CmdError> {
-    args.from(first).inspect(|_| progress::count(1)).map(|text| parse_id(text, 0)).collect()
+pub(super) fn parse_ids(args: &Args<'_>, indexes: Range<usize>) -> Result<Vec<StreamId>, CmdError> {
+    indexes.inspect(|_| progress::count(1)).map(|index| parse_id(args.get(index), 0)).collect()
 }
 
 /// The id of a new entry.

@@ -1,14 +1,14 @@
 //! XNACK: entries are given back, for others to have at once.
 
 use super::claim::no_key_or_group;
-use super::id::parse_id;
+use super::id::parse_ids;
 use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx};
 use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::Stream;
-use tenon_engine::store::types::stream::{NotPending, Recount, StreamId};
+use tenon_engine::store::types::stream::{NotPending, Recount};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -70,10 +70,6 @@ impl Asked {
         }
         if asked.ids.is_empty() { Err(NO_IDS) } else { Ok(asked) }
     }
-
-    fn ids(&self, args: &Args<'_>) -> Result<Vec<StreamId>, CmdError> {
-        self.ids.clone().map(|index| parse_id(args.get(index), 0)).collect()
-    }
 }
 
 fn xnack(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
@@ -83,7 +79,7 @@ fn xnack(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
             return Err(no_key_or_group(args.get(1), group));
         }
         let asked = Asked::parse(args)?;
-        let ids = asked.ids(args)?;
+        let ids = parse_ids(args, asked.ids)?;
         let released = ids.into_iter().filter(|&id| stream.release(group, id, asked.recount, asked.not_pending));
         Ok(match released.count() {
             0 => Change::nothing(0),

@@ -1,6 +1,6 @@
 //! KEEPREF, DELREF and ACKED, and the ids of XDELEX and XACKDEL. Knows no stream.
 
-use super::id::parse_id;
+use super::id::parse_ids;
 use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::errors::CmdError;
@@ -67,7 +67,7 @@ impl DeletionArgs {
     /// # Errors
     /// When one is none.
     pub(super) fn ids(&self, args: &Args<'_>) -> Result<Vec<StreamId>, CmdError> {
-        self.ids.clone().map(|index| parse_id(args.get(index), 0)).collect()
+        parse_ids(args, self.ids.clone())
     }
 
     /// How many there are.

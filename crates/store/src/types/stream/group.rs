@@ -400,15 +400,21 @@ impl Group {
 
     /// Notes a delivery: its consumer is the entry's only owner from now on.
     pub fn assign(&mut self, id: StreamId, pending: Pending) {
-        let before = self.pending.insert(id, pending);
-        if let Some(before) = before {
-            self.forget_holder(id, before);
-        }
         let consumer = pending.consumer().expect("what is delivered has an owner");
+        let before = self.pending.insert(id, pending);
+        if let Some(before) = before.filter(|before| before.consumer() == Some(consumer)) {
+            if let Some(by_time) = &mut self.by_time {
+                by_time.remove(&(before.delivered_ms(), id));
+            }
+        } else {
+            if let Some(before) = before {
+                self.forget_holder(id, before);
+            }
+            self.consumer_mut(consumer).pending.insert(id);
+        }
         if let Some(by_time) = &mut self.by_time {
             by_time.insert((pending.delivered_ms(), id));
         }
-        self.consumer_mut(consumer).pending.insert(id);
     }
 
     /// Whoever has an entry has it no more, whatever becomes of it.
