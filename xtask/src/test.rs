@@ -32,7 +32,12 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     // End-to-end tests start the binary as a newcomer would.
     let profile = if options.quick { "dev" } else { "release" };
     let directory = if options.quick { "debug" } else { "release" };
-    process::run(process::cargo(workspace).args(["build", "--package", "tenon-server", "--profile", profile]))?;
+    let mut server = process::cargo(workspace);
+    server.args(["build", "--package", "tenon-server", "--profile", profile]);
+    let mut tests = process::cargo(workspace);
+    tests.args(["test", "--workspace", "--no-run"]);
+    // Linking the server as a whole is work for one core.
+    process::run_two_at_a_time(vec![server, tests])?;
 
     let mut command = process::cargo(workspace);
     command.args(["test", "--workspace", "--no-fail-fast"]).args(&options.filter);

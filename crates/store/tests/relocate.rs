@@ -25,7 +25,7 @@ fn meta(number: u64) -> Meta {
 #[test]
 fn a_keyspace_moves_whole() {
     let hasher = KeyHasher::new(5);
-    let numbers = 0..if cfg!(miri) { 200 } else { 4_000u64 };
+    let numbers = 0..if cfg!(miri) { 120 } else { 4_000u64 };
     let mut keyspace = Keyspace::default();
     for number in numbers.clone() {
         let bytes = value(number);

@@ -93,7 +93,7 @@ fn behaves_like_a_set() {
         for &range in ranges {
             let mut random = Random(range);
             let (mut set, mut model) = (Set::default(), Model::new());
-            let rounds = range.max(20) * 4;
+            let rounds = range.max(20) * if cfg!(miri) { 2 } else { 4 };
             for round in 0..rounds {
                 let growing = round * 4 / rounds % 2 == 0;
                 let member = member(kind, random.below(range));

@@ -72,13 +72,13 @@ fn kill(server: &mut Server) {
 }
 
 /// Kills the server and starts another one in its folder.
-fn kill_and_restart(mut server: Server) -> (Server, Resp, Server) {
+fn kill_and_restart(mut server: Server) -> (Server, Server, Resp) {
     kill(&mut server);
     let folder = server.folder().to_str().expect("it is text").to_owned();
     let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
     let resp = client(&again);
-    // The folder goes with the first one.
-    (again, resp, server)
+    // The folder goes with the first one, which is dropped last.
+    (server, again, resp)
 }
 
 /// Kills the server, and looks what another one finds in its files.
@@ -86,7 +86,7 @@ fn check_files(server: Server, last: &str) {
     let names = std::fs::read_dir(server.folder().join("appendonlydir")).expect("there are files");
     let names: Vec<_> = names.map(|entry| entry.expect("it is listed").file_name()).collect();
     assert!(!names.iter().any(|name| name.to_string_lossy().starts_with("temp")), "{names:?}");
-    let (_again, mut resp, _folder) = kill_and_restart(server);
+    let (_folder, _again, mut resp) = kill_and_restart(server);
     wait_until("the end of loading", || call(&mut resp, "DBSIZE") == Value::Int(KEYS + 1));
     assert_eq!(text(call(&mut resp, "GET last")), last);
 }
@@ -180,7 +180,7 @@ fn what_is_confirmed_once_the_log_has_begun_survives_although_its_base_is_not_th
         ok(&mut client, "RENAME text renamed");
         ok(&mut client, "MSET a 1 b 2");
         assert_eq!(info(&mut client, "aof_rewrite_in_progress"), "1", "{before}");
-        let (again, mut resp, folder) = kill_and_restart(server);
+        let (folder, again, mut resp) = kill_and_restart(server);
         assert_eq!(text(call(&mut resp, "GET last")), "1", "{before}");
         assert_eq!(text(call(&mut resp, "GET b")), "2", "{before}");
         assert_eq!(text(call(&mut resp, "GET counter")), "1", "{before}");
@@ -217,7 +217,7 @@ fn a_log_that_begins_again_stands_on_the_older_one_until_its_base_is_there() {
     ok(&mut client, "CONFIG SET appendonly yes");
     assert_eq!(call(&mut client, "APPEND last 3"), Value::Int(2));
     assert_eq!(info(&mut client, "aof_rewrite_in_progress"), "1");
-    let (_again, mut resp, _folder) = kill_and_restart(server);
+    let (_folder, _again, mut resp) = kill_and_restart(server);
     // Not what was between the two logs.
     assert_eq!(text(call(&mut resp, "GET last")), "13");
 }
@@ -237,7 +237,7 @@ fn a_log_that_ends_before_its_base_stands_on_no_later_file() {
     }
     ok(&mut client, "DEBUG FAULTS");
     ok(&mut client, "SAVE");
-    let (_again, mut resp, _folder) = kill_and_restart(server);
+    let (_folder, _again, mut resp) = kill_and_restart(server);
     assert_eq!(text(call(&mut resp, "GET counter")), "6");
     assert_eq!(call(&mut resp, "DBSIZE"), Value::Int(KEYS + 1));
 }
@@ -481,7 +481,7 @@ fn a_transaction_in_which_the_log_begins_or_ends_is_whole_in_it_or_absent() {
         let commands = format!("{commands}, SELECT 3, SET c 1, SELECT 0");
         let answers = transaction(&mut client, &commands);
         assert_eq!(answers, Value::Array(vec![Value::Simple(b"OK".to_vec()); commands.split(", ").count()]));
-        let (_again, mut resp, _folder) = kill_and_restart(server);
+        let (_folder, _again, mut resp) = kill_and_restart(server);
         let there = i64::from(is_there);
         assert_eq!(call(&mut resp, "EXISTS a b"), Value::Int(2 * there), "{commands}");
         ok(&mut resp, "SELECT 3");
@@ -532,7 +532,7 @@ fn a_log_that_cannot_begin_is_an_error_in_the_transaction() {
     ok(&mut client, "DEBUG FAULTS");
     ok(&mut client, "CONFIG SET appendonly yes");
     ok(&mut client, "SET last 1");
-    let (_again, mut resp, _folder) = kill_and_restart(server);
+    let (_folder, _again, mut resp) = kill_and_restart(server);
     assert_eq!(text(call(&mut resp, "GET last")), "1");
 }
 

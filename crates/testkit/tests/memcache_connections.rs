@@ -9,7 +9,7 @@ use tenon_client::{Address, Memcache, Resp, Stream};
 use tenon_testkit::oracle::oracle;
 use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::ports::free_port;
-use tenon_testkit::server::Server;
+use tenon_testkit::server::{Folder, Server};
 use tenon_testkit::target::Dialect;
 
 /// A port that nobody had a moment ago, over TCP and over UDP.
@@ -133,7 +133,8 @@ fn whoever_asks_over_udp_is_told_of_himself() {
 
 #[test]
 fn unix_sockets_and_other_places_to_listen_are_told() {
-    let path = std::env::temp_dir().join(format!("tenon-conns-{}.sock", std::process::id()));
+    let folder = Folder::new().expect("a folder");
+    let path = folder.path.join("listed.sock");
     let server = Server::tenon(&[("memcached-unixsocket", &path.display().to_string())]).expect("tenon starts");
     let Address::Tcp { port, .. } = *server.address(Dialect::Memcache).expect("it speaks memcached") else {
         panic!("it listens to TCP");

@@ -1,30 +1,45 @@
-//! Ends a server when the bench is gone, even if it was killed and could not. Knows nothing of the server but its number.
+//! Ends a server, and deletes the files of all, when the bench is gone, even if it was killed and could not. Knows nothing of a
+//! server but its number.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// A process that waits for the bench's end. As long as the bench lives, it holds the other end of a pipe; when it dies
-/// without a word, the guard ends the server.
+/// without a word, the guard ends the server, or deletes the files.
 #[derive(Debug)]
 pub struct Guard {
     child: Child,
 }
 
 /// A word through the pipe means that the server has been ended already.
-const SCRIPT: &str = "read -r _ && exit; kill -TERM \"$1\" 2>/dev/null; sleep 5; kill -KILL \"$1\" 2>/dev/null";
+const END: &str = "read -r _ && exit; kill -TERM \"$1\" 2>/dev/null; sleep 5; kill -KILL \"$1\" 2>/dev/null";
+
+/// Once no server writes any more: gigabytes, where a bench of logs and snapshots was killed.
+const DELETE: &str = "read -r _ && exit; sleep 7; rm -rf -- \"$1\"";
 
 impl Guard {
     /// Watches over the process of this number.
     pub fn over(pid: u32) -> std::io::Result<Guard> {
+        Guard::start(END, pid.to_string().as_ref())
+    }
+
+    /// Watches over what servers write into this directory.
+    pub fn over_files(directory: &Path) -> std::io::Result<Guard> {
+        Guard::start(DELETE, directory.as_os_str())
+    }
+
+    fn start(script: &str, over: &OsStr) -> std::io::Result<Guard> {
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "sh", &pid.to_string()]);
+        command.args(["-c", script, "sh"]).arg(over);
         // In a group of its own: an interrupt from the terminal, which ends the bench, must leave the guard.
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         Ok(Guard { child: command.spawn()? })
     }
 
-    /// The server has ended.
+    /// The server has ended, or the files are gone.
     pub fn dismiss(&mut self) {
         // A guard that is gone already needs no word.
         let _ = self.child.stdin.take().map(|mut pipe| pipe.write_all(b"\n"));

@@ -16,6 +16,7 @@ pub use answers::{answers, own_figures};
 pub use external::External;
 pub use family::Family;
 pub use find::{Found, find};
+pub use guard::Guard;
 pub use program::{Persistence, Program, Settings};
 pub use server::Server;
 pub use spark::{Lookups, Ranked, Spark};

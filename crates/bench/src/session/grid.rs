@@ -10,7 +10,7 @@ use crate::experiments::{Experiment, Setting};
 use crate::machine::facts;
 use crate::machine::placement::{self, Placement};
 use crate::machine::topology::Topology;
-use crate::peers::{External, Server, Settings, find, identity};
+use crate::peers::{External, Guard, Server, Settings, find, identity};
 use crate::results::{Case, Earlier, Record, Store, median, moment};
 use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
@@ -49,6 +49,7 @@ pub struct Session {
     axes: &'static [&'static str],
     store: Store,
     scratch: PathBuf,
+    scratch_guard: Guard,
     ended: Ended,
     unmeasured: Unmeasured,
 }
@@ -142,6 +143,7 @@ impl Session {
         let data = std::path::absolute(options.data_dir.clone().unwrap_or_else(std::env::temp_dir))?;
         let scratch = data.join(format!("tenon-bench-{}", std::process::id()));
         std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+        let scratch_guard = Guard::over_files(&scratch).context("sh")?;
         let session = Session {
             options,
             contenders,
@@ -160,6 +162,7 @@ impl Session {
             axes,
             store,
             scratch,
+            scratch_guard,
             ended: Ended::default(),
             unmeasured: Unmeasured::default(),
         };
@@ -489,6 +492,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         // What is left in the temporary directory harms nobody.
         let _ = std::fs::remove_dir_all(&self.scratch);
+        self.scratch_guard.dismiss();
     }
 }
 

@@ -1,10 +1,11 @@
-//! The program's end when it is interrupted or killed: no server outlives it.
+//! The program's end when it is interrupted or killed: no server outlives it, nor what one has written.
 
 use super::{bench, installed, scratch, script};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
+use tenon_testkit::patience::wait_until;
 
 /// What the bench says. It must have somebody to say it to as long as it runs.
 type Lines = std::io::Lines<BufReader<ChildStderr>>;
@@ -84,12 +85,15 @@ fn a_server_that_does_not_answer_is_not_waited_for_when_interrupted() {
 }
 
 #[test]
-fn a_killed_bench_leaves_no_server() {
+fn a_killed_bench_leaves_no_server_and_no_files() {
     let out = scratch("killed");
     let Some((mut child, started, _lines)) = measuring(&out) else { return };
     let servers: Vec<i32> = started.into_iter().filter(|pid| name(*pid).starts_with("redis-server")).collect();
+    let files = std::env::temp_dir().join(format!("tenon-bench-{}", child.id()));
+    assert!(files.is_dir(), "{}", files.display());
     child.kill().expect("it runs");
     child.wait().expect("it ends");
     wait_for_the_end(&servers);
+    wait_until("the end of what the server has written", || !files.exists());
     std::fs::remove_dir_all(out).expect("it can go");
 }

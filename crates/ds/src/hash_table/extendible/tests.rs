@@ -6,7 +6,7 @@ use crate::hash_table::directory::DEPTH_MAX;
 use std::collections::{BTreeSet, HashMap};
 
 /// Elements in a test that should have some tens of segments; fewer under Miri.
-const MANY: u64 = if cfg!(miri) { 8 } else { 40 } * SEGMENT_LEN_MAX as u64;
+const MANY: u64 = if cfg!(miri) { 5 } else { 40 } * SEGMENT_LEN_MAX as u64;
 
 #[test]
 fn what_is_asked_for_ahead_may_be_there_or_not() {
