@@ -176,6 +176,13 @@ impl FromStr for Target {
     /// Reads `SCHEME://[USER:PASSWORD@]HOST[:PORT]`, `SCHEME+unix:///PATH` and `unix:///PATH`, which speaks RESP. What it
     /// refuses it shows without what stands before an `@`.
     fn from_str(text: &str) -> std::result::Result<Target, String> {
+        Target::read(text, None)
+    }
+}
+
+impl Target {
+    /// Reads it likewise; the password for who stands before an `@` without one is given aside.
+    fn read(text: &str, aside: Option<&str>) -> std::result::Result<Target, String> {
         const FORMS: &str = "redis://[[USER]:PASSWORD@]HOST[:PORT], rediss://..., memcache://[USER:PASSWORD@]HOST[:PORT], \
                              memcache-meta://..., memcache-binary://..., postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE], unix:///PATH (RESP) or \
                              SCHEME+unix:///PATH";
@@ -200,9 +207,9 @@ impl FromStr for Target {
         let (login, rest) = match protocol {
             Protocol::Postgres => {
                 let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
-                (Some(database_login(who, database)?), place)
+                (Some(database_login(who, database, aside)?), place)
             }
-            _ => (who.map(|who| login(protocol, who)).transpose()?, rest),
+            _ => (who.map(|who| login(protocol, who, aside)).transpose()?, rest),
         };
         let address = if unix {
             format!("unix://{rest}").parse()
@@ -216,25 +223,27 @@ impl FromStr for Target {
     }
 }
 
-/// `USER[:PASSWORD]`, each decoded. The password may hold any `:`.
-fn user_and_password(who: &str) -> std::result::Result<(String, Option<String>), String> {
+/// `USER[:PASSWORD]`, each decoded. The password may hold any `:`; where there is none, it is the one that was given aside.
+fn user_and_password(who: &str, aside: Option<&str>) -> std::result::Result<(String, Option<String>), String> {
     let (user, password) = who.split_once(':').map_or((who, None), |(user, password)| (user, Some(password)));
-    Ok((decoded(user)?, password.map(decoded).transpose()?))
+    Ok((decoded(user)?, password.map(decoded).transpose()?.or_else(|| aside.map(str::to_owned))))
 }
 
 /// Who connects to a database; PostgreSQL's usual user and database if none are named.
-fn database_login(who: Option<&str>, database: &str) -> std::result::Result<Login, String> {
+fn database_login(who: Option<&str>, database: &str, aside: Option<&str>) -> std::result::Result<Login, String> {
     let usual = Login::default();
-    let (user, password) = who.map(user_and_password).transpose()?.unwrap_or((usual.user, None));
+    let (user, password) = who.map(|who| user_and_password(who, aside)).transpose()?.unwrap_or((usual.user, None));
     let database = if database.is_empty() { usual.database } else { decoded(database)? };
     Ok(Login { user, password, database })
 }
 
 /// Who connects to another server: a user and a password, over RESP a password alone, too.
-fn login(protocol: Protocol, who: &str) -> std::result::Result<Login, String> {
-    let (user, password) = user_and_password(who)?;
+fn login(protocol: Protocol, who: &str, aside: Option<&str>) -> std::result::Result<Login, String> {
+    let (user, password) = user_and_password(who, aside)?;
     if password.as_ref().is_none_or(String::is_empty) {
-        return Err("before the @ stands no password: write USER:PASSWORD@, or for Redis :PASSWORD@".to_owned());
+        return Err(format!(
+            "before the @ stands no password: write USER:PASSWORD@, or for Redis :PASSWORD@, or set {PASSWORD_VARIABLE}"
+        ));
     }
     if protocol.is_memcache() && (user.is_empty() || user.contains(' ')) {
         return Err("memcached's languages need a user without blanks, too: write USER:PASSWORD@".to_owned());
@@ -256,6 +265,9 @@ fn decoded(text: &str) -> std::result::Result<String, String> {
     String::from_utf8(bytes).map_err(|_| bad())
 }
 
+/// The password for targets with an `@` and none before it: a command line may be seen by whoever lists processes.
+pub const PASSWORD_VARIABLE: &str = "TENON_BENCH_PASSWORD";
+
 /// Reads a target of the command line. Clap itself would show what cannot be read, and so a password.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetParser;
@@ -264,7 +276,9 @@ impl TypedValueParser for TargetParser {
     type Value = Target;
 
     fn parse_ref(&self, command: &Command, _: Option<&Arg>, value: &OsStr) -> Result<Target, clap::Error> {
-        let read = value.to_str().ok_or_else(|| "a target is text".to_owned()).and_then(str::parse);
+        let aside = std::env::var(PASSWORD_VARIABLE).ok();
+        let text = value.to_str().ok_or_else(|| "a target is text".to_owned());
+        let read = text.and_then(|text| Target::read(text, aside.as_deref()));
         read.map_err(|why| clap::Error::raw(ErrorKind::ValueValidation, format!("--target: {why}\n")).with_cmd(command))
     }
 }
@@ -303,6 +317,14 @@ mod tests {
             let login = target.login.expect("a login");
             assert_eq!((&*login.user, login.password.as_deref()), (user, Some(password)));
         }
+        for (text, user, password) in
+            [("redis://me@host", "me", "as%ide"), ("redis://@host", "", "as%ide"), ("redis://me:p@host", "me", "p")]
+        {
+            let login = Target::read(text, Some("as%ide")).expect(text).login.expect("a login");
+            assert_eq!((&*login.user, login.password.as_deref()), (user, Some(password)), "{text}");
+        }
+        let nobody = Target::read("redis://host", Some("aside")).expect("a target");
+        assert!(nobody.login.is_none(), "nobody was asked to log in");
         let path: Target = "unix:///run/a@/b".parse().expect("a target");
         assert_eq!((path.login.is_none(), path.to_string()), (true, "redis+unix:///run/a@/b".to_owned()));
         for bad in [

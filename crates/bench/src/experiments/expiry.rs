@@ -2,13 +2,14 @@
 
 use super::experiment::{Experiment, Figure, Plot};
 use super::plain::{PROTOCOL, speaks};
+use crate::machine::cpu::Used;
 use crate::results::Case;
 use crate::session::{Reading, Running, Session};
 use crate::target::Protocol;
 use crate::values::{Lengths, Values};
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tenon_client::{Resp, Value};
 
 const KEYS: &str = "keys not due";
@@ -17,6 +18,7 @@ const P50: Figure = Figure { name: "lag_p50_ms", heading: "lag p50 ms" };
 const P95: Figure = Figure { name: "lag_p95_ms", heading: "lag p95 ms" };
 const P99: Figure = Figure { name: "lag_p99_ms", heading: "lag p99 ms" };
 const MAX: Figure = Figure { name: "lag_max_ms", heading: "lag max ms" };
+const CPU: Figure = Figure { name: "watched_server_cpu_ms_s", heading: "server CPU ms/s" };
 const LEFT: Figure = Figure { name: "never", heading: "not gone after 10 s" };
 
 /// From due to gone.
@@ -25,13 +27,13 @@ pub static EXPIRY: Experiment = Experiment {
     title: "How long a key outlives its deadline",
     summary: "A thousand keys are due one after another within a second, among many that are not due. A server tells of each \
               key's end by a keyspace event; the lag is the event's time less the deadline. Nobody reads the keys. Each is \
-              watched for ten seconds; a percentile that falls among those that are left then is not known. Over RESP only: \
+              watched for ten seconds, the server's CPU time until the last one is gone; a percentile that falls among those that are left then is not known. Over RESP only: \
               memcached tells nobody.",
     study: "what the studies wished for",
     databases: false,
     depends_on: &[],
     axes: &[PROTOCOL, KEYS],
-    figures: &[P50, P95, P99, MAX, LEFT],
+    figures: &[P50, P95, P99, MAX, LEFT, CPU],
     plots: &[Plot::Bars { title: "99th percentile of the lag", each: None, y: P99 }],
     published: &[],
     limits: &[],
@@ -78,6 +80,8 @@ fn lag(session: &Session, server: &Running) -> Result<Reading> {
         bail!("the machine was too slow: the first keys were due before all were stored");
     }
     events.set_timeout(Some(Duration::from_millis(200)))?;
+    let used = || server.pid().map(Used::of).transpose();
+    let (before, begin) = (used()?, Instant::now());
     let mut lags = Lags::default();
     let end_ms = (first_ms + DUE) as f64 + WATCHED_MS;
     while lags.gone() < DUE as usize && unix_ms() < end_ms {
@@ -92,7 +96,9 @@ fn lag(session: &Session, server: &Running) -> Result<Reading> {
             lags.gone_after(now_ms - (first_ms + number) as f64);
         }
     }
-    Ok(lags.reading())
+    let cpu = before.zip(used()?).map(|(before, after)| after.since(before).total);
+    let cpu_ms_s = cpu.map(|cpu| cpu.as_secs_f64() * 1e3 / begin.elapsed().as_secs_f64());
+    Ok(lags.reading().known(CPU.name, cpu_ms_s))
 }
 
 /// How long the keys that are gone outlived their deadlines, in milliseconds.

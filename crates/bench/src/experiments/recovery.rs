@@ -3,6 +3,7 @@
 use super::experiment::{Experiment, Figure, Plot, Scale};
 use super::persistence::{MODES, can, kept, mode};
 use super::plain::Stock;
+use crate::machine::cpu::Used;
 use crate::peers::{Persistence, Program, Server, Settings};
 use crate::results::Case;
 use crate::session::{Contender, Reading, Running, Session};
@@ -14,6 +15,7 @@ use tenon_client::{Resp, Value};
 const MODE: &str = "persistence";
 const KEYS: &str = "keys";
 const RECOVERED: Figure = Figure { name: "recovered_s", heading: "answers again after s" };
+const CPU: Figure = Figure { name: "recovery_server_cpu_us", heading: "server CPU µs/key" };
 const LOST: Figure = Figure { name: "lost_keys", heading: "keys lost" };
 
 const READ: Figure = Figure { name: "read_back_keys", heading: "keys read back" };
@@ -24,13 +26,13 @@ pub static RECOVERY: Experiment = Experiment {
     title: "After a crash",
     summary: "A server that keeps data is filled, and killed as soon as its last reply has come; with snapshots, the last \
               one is taken when nine tenths are stored, and a log holds every write, since none rewrites its own meanwhile. The \
-              time until it answers again, its start included, and the keys it has not. Every key is asked for afterwards: one \
+              time until it answers again, its start included, with the CPU time of all its threads until then, and the keys it has not. Every key is asked for afterwards: one \
               with another value fails the run, as does one that a snapshot lacks, and as many must be there as DBSIZE says.",
     study: "what the memtier studies left out",
     databases: false,
     depends_on: &[],
     axes: &[MODE, KEYS],
-    figures: &[RECOVERED, LOST, READ, Figure { name: "disk_mb", heading: "on disk MB" }],
+    figures: &[RECOVERED, CPU, LOST, READ, Figure { name: "disk_mb", heading: "on disk MB" }],
     plots: &[Plot::Lines {
         title: "Time until the server answers again",
         x: KEYS,
@@ -81,6 +83,7 @@ fn crash(session: &Session, program: &Program, case: &Case) -> Result<Reading> {
     let begin = Instant::now();
     let server = Running::Started(Box::new(Server::start_in(program, &settings, directory)?));
     let recovered = begin.elapsed();
+    let used = server.pid().map(Used::of).transpose()?;
     let counted = match connect(&server)?.call(&[b"DBSIZE"])? {
         Value::Int(counted) => u64::try_from(counted).context("DBSIZE is below 0")?,
         other => bail!("DBSIZE was answered by {other:?}"),
@@ -90,7 +93,8 @@ fn crash(session: &Session, program: &Program, case: &Case) -> Result<Reading> {
         bail!("{left} of the {keys} keys that were stored are there, and DBSIZE is {counted}");
     }
     let reading = Reading::default()
-        .figure("recovered_s", recovered.as_secs_f64())
+        .figure(RECOVERED.name, recovered.as_secs_f64())
+        .known(CPU.name, used.map(|used| used.total.as_secs_f64() * 1e6 / keys as f64))
         .figure("lost_keys", (keys - left) as f64)
         .figure(READ.name, left as f64)
         .figure("disk_mb", disk_bytes as f64 / 1e6);

@@ -65,6 +65,8 @@ fn program(name: &str) -> Result<Program, String> {
         Some(file) => named(file.into())?,
         None => installed(name)?,
     };
+    // It is started in a directory of its own.
+    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
     let (version, said) = version(&path)?;
     let build = identity::of_file(&path, &said);
     Ok(Program { name: name.to_owned(), family, path, version, build })

@@ -15,8 +15,8 @@ pub struct Options {
     pub quick: bool,
 
     /// Measure a server that runs already: redis://HOST:PORT, rediss://..., memcache://..., memcache-meta://...,
-    /// memcache-binary://..., postgres://HOST/DATABASE, unix:///PATH; USER:PASSWORD@ before HOST says who connects. The bench writes
-    /// its keys into it. May be given several times
+    /// memcache-binary://..., postgres://HOST/DATABASE, unix:///PATH; USER:PASSWORD@ before HOST says who connects, USER@
+    /// with a password in $TENON_BENCH_PASSWORD. The bench writes its keys into it. May be given several times
     #[arg(long, value_name = "URL", value_parser = TargetParser)]
     pub target: Vec<Target>,
 

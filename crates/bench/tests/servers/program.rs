@@ -201,10 +201,27 @@ fn no_log_is_rewritten_while_a_server_is_filled_and_killed() {
     let figures = &records[0]["figures"];
     assert_eq!(figures["lost_keys"], 0.0, "{figures}");
     assert!(figures["disk_mb"].as_f64().expect("it is known") > 200.0 * 32.0 / 1e6, "{figures}");
+    assert!(figures["recovery_server_cpu_us"].as_f64().expect("it is known") > 0.0, "{figures}");
     let calls = std::fs::read_to_string(calls).expect("it was called");
     let started: Vec<&str> = calls.lines().filter(|line| line.contains("--port")).collect();
     assert_eq!(started.len(), 2, "{calls}");
     assert!(started.iter().all(|line| line.contains("--auto-aof-rewrite-percentage 0")), "{calls}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
+fn a_server_is_named_by_where_it_lies_from_here() {
+    let out = scratch("relative");
+    if !installed("redis-server") {
+        return;
+    }
+    script(&out, "redis-here", "#!/bin/sh\nexec redis-server \"$@\"\n");
+    for peer in ["./redis-here", "redis-other=redis-here"] {
+        let mut command = bench(&out.join("results"), &[&["latency", "--peers", peer], &SHORT[..]].concat());
+        command.current_dir(&out);
+        let output = ended(command);
+        assert!(output.status.success(), "{peer}: {}", text(&output));
+    }
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
