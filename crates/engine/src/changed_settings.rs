@@ -72,6 +72,10 @@ impl Engine {
     /// Makes a setting hold that may not be made to.
     fn make_hold(&self, setting: &'static Setting) -> Result<(), ValueError> {
         if setting.id == SettingId::appendonly {
+            if self.is_loading() {
+                // A base of what is not whole would take the place of all. As in Redis the log follows when loading ends.
+                return Ok(());
+            }
             return self.follow_appendonly().map_err(|why| {
                 tracing::error!("the append-only file cannot begin: {why}");
                 ValueError::CannotLog

@@ -315,6 +315,15 @@ impl Engine {
         worker.stats.keys.end();
     }
 
+    /// Has a worker forget what a bug has ended in its middle, or all that it runs from now on would count as part of that, and
+    /// never come into the log. What was changed by then may not be in it: the log is written anew.
+    pub fn after_panic(&self, worker: &mut Worker) {
+        worker.record = crate::record::Record::default();
+        worker.stats.keys.end_all();
+        (worker.is_replaying, worker.keeps_expired, worker.runs_script) = (false, false, false);
+        self.want_rewrite();
+    }
+
     /// Calls `work` with a record of its own beside the one that may be under way: what it changes is let go of before
     /// that one is appended.
     pub(crate) fn with_own_record<R>(&self, worker: &mut Worker, work: impl FnOnce(&mut Worker) -> R) -> R {
@@ -444,6 +453,20 @@ mod tests {
         assert_eq!(appended(&log), [""; 0]);
         append(&engine, &mut worker, "one");
         assert_eq!(appended(&log), [ONE]);
+    }
+
+    #[test]
+    fn what_comes_behind_a_panic_in_a_transaction_is_logged() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let mut worker = engine.worker(0);
+        let log = Arc::new(Kept::default());
+        engine.attach_journal(Arc::<Kept>::clone(&log));
+        engine.begin_unit(&mut worker);
+        append(&engine, &mut worker, "one");
+        assert_eq!(engine.key_count(0), None, "it is in the middle of a change");
+        engine.after_panic(&mut worker);
+        append(&engine, &mut worker, "two");
+        assert_eq!((appended(&log), engine.key_count(0)), (vec![TWO.to_owned()], Some(0)));
     }
 
     #[test]

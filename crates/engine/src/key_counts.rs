@@ -46,6 +46,11 @@ impl KeyCounts {
         self.changes[1].fetch_add(1, Ordering::Release);
     }
 
+    /// Notes the end of all that this thread has begun: a bug has ended it in its middle.
+    pub(crate) fn end_all(&self) {
+        self.changes[1].store(self.changes[0].load(Ordering::Relaxed), Ordering::Release);
+    }
+
     /// Notes that a database has another key. Its shard is locked.
     #[inline]
     pub(crate) fn added(&self, database: usize) {

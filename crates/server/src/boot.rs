@@ -22,6 +22,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenon_engine::Engine;
 use tenon_engine::allocator::Allocator;
@@ -274,11 +275,18 @@ fn serve_logged(
         text.lines().for_each(|line| tracing::info!("{line}"));
     }
     // What is not whole is never shown: where loading came to no end, it does not end before the server does.
-    let mut broken_off = None;
+    let (mut broken_off, has_loaded) = (None, to_load.is_some());
     if let Some((loading, found)) = to_load {
         supervisor.tell_status("Loading data");
         match found.load(&engine, &loading, &shutdown) {
-            Ok(true) => {}
+            Ok(true) => {
+                drop(loading);
+                if let Err(why) = engine.follow_appendonly_of_loading() {
+                    shutdown.request(Duration::ZERO);
+                    running.wait();
+                    return Err(why.into());
+                }
+            }
             Ok(false) => broken_off = Some(loading),
             Err(error) => {
                 shutdown.request(Duration::ZERO);
@@ -291,7 +299,7 @@ fn serve_logged(
         tracing::info!("ready to accept connections");
         supervisor.tell_ready();
     }
-    let well = running.wait();
+    let well = if has_loaded { rest_until(&engine, || running.wait()) } else { running.wait() };
     supervisor.tell_stopping();
     engine.drop_unfinished_save();
     // Nobody writes any more.
@@ -304,6 +312,25 @@ fn serve_logged(
     };
     tracing::info!("ended; {}", if well { "good bye" } else { "a thread had panicked" });
     Ok(well)
+}
+
+/// Looks after the memory that this thread has allocated while it loaded data, as long as `wait` waits for the workers: of what they
+/// have freed of it nothing would come back, and nothing of it be packed.
+fn rest_until(engine: &Engine, wait: impl FnOnce() -> bool + Send) -> bool {
+    let mut worker = engine.worker(engine.workers());
+    let (here, has_ended) = (std::thread::current(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let well = wait();
+            has_ended.store(true, Ordering::Release);
+            here.unpark();
+            well
+        });
+        while !has_ended.load(Ordering::Acquire) {
+            std::thread::park_timeout(engine.rest(&mut worker));
+        }
+        waiter.join().unwrap_or(false)
+    })
 }
 
 /// The file that tells the process's number, if there is to be one. As with Redis and memcached the server runs without it

@@ -93,7 +93,8 @@ impl Found {
                     );
                 }
                 if snapshot.load(engine, loading, &mut worker, Past::Drop, &may_go_on)? {
-                    return if begins_log { engine.begin_aof().map(|()| true) } else { Ok(true) };
+                    // Where it was not to begin, it may have been told to by now.
+                    return engine.begin_aof().map(|()| true);
                 }
                 Ok(false)
             }
@@ -112,6 +113,12 @@ impl Found {
                 let loaded = load_log(engine, loading, &mut worker, &directory, progress);
                 line.end();
                 if loaded? {
+                    if !engine.config.appendonly() {
+                        tracing::warn!(
+                            "the append-only file stays as it is: appendonly was switched off while it was loaded"
+                        );
+                        return Ok(true);
+                    }
                     engine.open_aof(*directory).map_err(|error| error.to_string())?;
                     return Ok(true);
                 }

@@ -210,6 +210,10 @@ impl Service for Tenon {
         self.engine.begin_call(worker);
     }
 
+    fn after_panic(&self, worker: &mut Worker) {
+        self.engine.after_panic(worker);
+    }
+
     #[inline]
     fn holds(&self, worker: &Worker) -> Option<u64> {
         self.engine.holds_replies(worker)

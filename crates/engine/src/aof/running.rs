@@ -125,6 +125,18 @@ impl Engine {
         self.append_only().is_none() || self.aof.is_whole.load(Ordering::Relaxed)
     }
 
+    /// Has the log, where there is one, written anew as soon as that can be.
+    pub(crate) fn want_rewrite(&self) {
+        if self.append_only().is_some() {
+            self.aof.wanted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Why what is confirmed may not be in the log's files, if that is so: they cannot be written, or are not trusted any more.
+    pub(crate) fn log_is_behind(&self) -> Option<std::io::Error> {
+        self.append_only()?.log().refuses_writes().map(|reason| std::io::Error::other(reason.to_string()))
+    }
+
     /// How the files of a log are called that begins now. By its whole path: `dir` may be set to another one later, and a
     /// directory that was removed is made again where it was.
     pub fn aof_names(&self) -> Names {

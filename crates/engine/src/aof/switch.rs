@@ -3,6 +3,7 @@
 use super::rewrite::{Former, RewriteStart};
 use super::running::{Aof, OpenLog};
 use super::task::RewriteTask;
+use crate::config::Caller;
 use crate::engine::Engine;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -130,6 +131,22 @@ impl Engine {
         }
         self.refuse_writes_for_log(None);
         self.journal_has_ended();
+    }
+
+    /// Has the log follow what the setting has become while data was loaded. For whoever has ended loading.
+    ///
+    /// # Errors
+    /// When it cannot begin: why. Then the setting says that there is none.
+    pub fn follow_appendonly_of_loading(&self) -> Result<(), String> {
+        let _one_at_a_time = self.config_applying.lock();
+        if self.config.appendonly() == self.append_only().is_some() {
+            return Ok(());
+        }
+        self.follow_appendonly().inspect_err(|why| {
+            tracing::error!("the append-only file cannot begin: {why}");
+            let off = self.config.set(&[(b"appendonly", b"no")], Caller::Local);
+            off.expect("it may always be off");
+        })
     }
 
     /// Has the log begin or end, as the setting says.

@@ -57,6 +57,9 @@ impl ServerCx<'_> {
         let go_on = &mut |_| ControlFlow::Continue(());
         let loaded = engine.load_rdb(&loading, self.worker, file, &options, go_on);
         self.worker.record.mute(was_muted);
+        drop(loading);
+        // It has told why.
+        let _ = engine.follow_appendonly_of_loading();
         loaded.map(|(report, _)| report)
     }
 
@@ -83,7 +86,11 @@ impl ServerCx<'_> {
         let total_bytes = directory.parts().map_err(LoadError::Open)?.iter().map(|part| part.size).sum();
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
         self.forget_all();
-        engine.load_log(&loading, self.worker, &directory, Hands::Own, &mut |_| ControlFlow::Continue(()))
+        let loaded = engine.load_log(&loading, self.worker, &directory, Hands::Own, &mut |_| ControlFlow::Continue(()));
+        drop(loading);
+        // It has told why.
+        let _ = engine.follow_appendonly_of_loading();
+        loaded
     }
 
     /// Lets all data and all libraries go, which is nobody's write: what comes in their place is the same.

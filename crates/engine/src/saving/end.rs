@@ -6,7 +6,8 @@
 //!      +---- it cannot be, or ABORT ----+
 //! ```
 //!
-//! The log's first base comes first, while clients go on: without that the log says nothing of what was there before. To save
+//! The log's first base comes first, while clients go on: without that the log says nothing of what was there before; then what
+//! a log has confirmed that cannot be written just now. To save
 //! comes next: writes wait, every call that is under way ends, and then is the moment.
 
 use super::run::Refusal;
@@ -19,11 +20,14 @@ use crate::errors::CmdError;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_wire::resp::Reply;
 
 /// How often it is looked whether what stands against saving is over.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How long the end of the process waits for a disk that does not take the log. Supervisors wait for ten seconds and more.
+const LOG_WRITES_MAX: Duration = Duration::from_secs(5);
 
 /// Whether the end of the process saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +117,8 @@ impl Engine {
 
     /// Whether nothing has to come on disk before the process ends, or need not.
     fn may_end_now(&self, ending: Ending, on_failure: OnFailure) -> bool {
-        !self.saves_at_end(ending) && (on_failure == OnFailure::EndAnyway || self.is_log_whole())
+        let is_log_on_disk = || self.is_log_whole() && self.log_is_behind().is_none();
+        !self.saves_at_end(ending) && (on_failure == OnFailure::EndAnyway || is_log_on_disk())
     }
 
     /// Whether the data is coming on disk because the process is to end.
@@ -173,6 +178,7 @@ impl Engine {
     fn bring_on_disk(&self, ending: Ending) -> io::Result<()> {
         let comes = || self.saving.end.comes();
         self.await_log_base(comes)?;
+        self.await_log_writes(comes)?;
         if !self.saves_at_end(ending) {
             return Ok(());
         }
@@ -182,6 +188,21 @@ impl Engine {
             return Err(called_off());
         }
         self.save_for_end(&mut self.worker(self.workers()))
+    }
+
+    /// Waits for a log that cannot be written: what it has confirmed lies in memory, and is written as soon as the disk takes it.
+    fn await_log_writes(&self, comes: impl Fn() -> bool) -> io::Result<()> {
+        let until = Instant::now() + LOG_WRITES_MAX;
+        while let Some(why) = self.log_is_behind() {
+            if !comes() {
+                return Err(called_off());
+            }
+            if Instant::now() >= until {
+                return Err(why);
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
     }
 
     fn save_for_end(&self, worker: &mut Worker) -> io::Result<()> {
@@ -232,7 +253,7 @@ impl Engine {
     }
 
     /// Ends the process for a client, who may be gone before it does. One that wants nothing saved is not kept waiting for the
-    /// log's first base: as in Redis it is refused as long as that is not there, unless it uses force.
+    /// log's first base, nor for a disk: as in Redis it is refused as long as that is not there, unless it uses force.
     ///
     /// # Errors
     /// When it does not end.
@@ -245,9 +266,12 @@ impl Engine {
     ) -> Result<(), CmdError> {
         match self.shared().filter(|_| !self.may_end_now(ending, on_failure)) {
             Some(_) if ending == Ending::NoSave => {
-                tracing::warn!(
-                    "Writing initial AOF, can't exit. SHUTDOWN waits for it, SHUTDOWN NOSAVE FORCE does without it."
-                );
+                match self.log_is_behind() {
+                    Some(why) => tracing::warn!("{why}. Can't exit; SHUTDOWN NOSAVE FORCE loses what is not written."),
+                    None => tracing::warn!(
+                        "Writing initial AOF, can't exit. SHUTDOWN waits for it, SHUTDOWN NOSAVE FORCE does without it."
+                    ),
+                }
                 Box::new(Leave { ends: false }).finish(cx, reply).map(|_| ())
             }
             Some(engine) => {

@@ -373,6 +373,9 @@ fn what_a_snapshot_holds_need_not_be_written() {
     fixture.log.drop_before_switch();
     assert!(fixture.log.wait_switched(LONG));
     fixture.log.trust_from(fixture.log.generation(), cut);
+    until(|| fixture.log.refuses_writes().is_none());
+    // Whoever refuses writes does not look again by himself.
+    until(|| fixture.events().last() == Some(&Event::WritesAgain));
     fixture.log.close().expect("nothing fails any more");
     assert_eq!(fixture.content(1), "behind;");
 }

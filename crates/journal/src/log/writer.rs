@@ -307,6 +307,7 @@ impl Writer {
         if self.shared.trouble().writes_again() {
             // That was the old file's; the new one is to be tried at once.
             self.shared.set_failing();
+            self.shared.hooks.event(&Event::WritesAgain);
         }
         self.shared.made_progress();
         true

@@ -128,6 +128,11 @@ pub trait Service: Send + Sync + 'static {
         let _ = worker;
     }
 
+    /// A call with this worker has panicked in its middle.
+    fn after_panic(&self, worker: &mut Self::Worker) {
+        let _ = worker;
+    }
+
     /// Up to which position the log has to be on disk before what the last call has written may be sent; `None` if it
     /// may be sent now. Whoever keeps the log posts one message to the worker when [`Service::durable`] has risen.
     #[inline]

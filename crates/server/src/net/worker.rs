@@ -232,6 +232,9 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
         let flow = service
             .with_meanwhile(self, || catch_unwind(AssertUnwindSafe(|| call(service, worker, &mut state, &mut reply))));
+        if flow.is_err() && !self.in_call {
+            service.after_panic(worker);
+        }
         self.after_call(worker, key, state, flow, reply, |service, worker| service.holds(worker));
     }
 
@@ -257,6 +260,9 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let service = self.service;
         let result = catch_unwind(AssertUnwindSafe(|| call(service, worker))).ok();
         if result.is_none() {
+            if !self.in_call {
+                service.after_panic(worker);
+            }
             tracing::error!(worker = self.index, "a bug made the worker's upkeep panic; it goes on");
         }
         result

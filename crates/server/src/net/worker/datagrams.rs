@@ -84,6 +84,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 }))
             };
             if service.with_meanwhile(self, answer).is_err() {
+                service.after_panic(worker);
                 tracing::error!(worker = self.index, "a bug made the answer to a datagram panic");
                 frames.clear();
             }

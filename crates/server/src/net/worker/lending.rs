@@ -335,6 +335,9 @@ fn be_idle<'s, S: Service, I: Io>(
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
                 let rested = catch_unwind(AssertUnwindSafe(|| service.rest(worker)));
+                if rested.is_err() {
+                    service.after_panic(worker);
+                }
                 rest = rested.unwrap_or(FIRST_REST);
             }
         }

@@ -1,0 +1,150 @@
+//! A log that is switched on and off while data is loaded, and one that cannot be written at the end: what was confirmed is there
+//! after the next start. Knows of the files only how they are called.
+#![forbid(unsafe_code)]
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tenon_client::{Address, Resp, Value};
+use tenon_testkit::info;
+use tenon_testkit::patience::{PATIENCE, wait_for, wait_until};
+use tenon_testkit::server::{Folder, Server};
+use tenon_testkit::target::Dialect;
+
+/// Of `open(2)`, on Linux for all machines that Tenon runs on.
+const O_NONBLOCK: i32 = 0o4000;
+
+fn call(client: &mut Resp, command: &str) -> Value {
+    let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+    client.call(&words).expect("an answer")
+}
+
+fn ok(client: &mut Resp, command: &str) {
+    assert_eq!(call(client, command), Value::Simple(b"OK".to_vec()), "{command}");
+}
+
+fn client(server: &Server) -> Resp {
+    Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), Some(PATIENCE)).expect("connected")
+}
+
+fn field(client: &mut Resp, name: &str) -> String {
+    info::field(client, "persistence", name)
+}
+
+fn set(key: &str) -> String {
+    format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n$1\r\nv\r\n", key.len())
+}
+
+/// A log whose first file is a pipe: it is loaded for as long as the test keeps it.
+struct SlowLog {
+    folder: Folder,
+    pipe: PathBuf,
+}
+
+impl SlowLog {
+    fn new() -> SlowLog {
+        let folder = Folder::new().expect("a folder");
+        let files = folder.path.join("appendonlydir");
+        fs::create_dir_all(&files).expect("it can be made");
+        let pipe = files.join("appendonly.aof.1.incr.aof");
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
+        fs::write(files.join("appendonly.aof.2.incr.aof"), "").expect("it is written");
+        let list = "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n";
+        fs::write(files.join("appendonly.aof.manifest"), list).expect("it is written");
+        SlowLog { folder, pipe }
+    }
+
+    fn list(&self) -> String {
+        fs::read_to_string(self.pipe.with_file_name("appendonly.aof.manifest")).expect("it is there")
+    }
+
+    /// Starts a server, calls `meanwhile` when half of the log is loaded, and gives the server that has all of it.
+    fn load(&self, meanwhile: impl FnOnce(&mut Resp)) -> Server {
+        let socket = self.folder.path.join("early.sock");
+        let (dir, path) = (self.folder.path.display().to_string(), socket.display().to_string());
+        let settings = [("dir", &*dir), ("appendonly", "yes"), ("unixsocket", &*path), ("save", "")];
+        std::thread::scope(|scope| {
+            // It is there once it answers, which is when the data is.
+            let server = scope.spawn(|| Server::tenon(&settings));
+            let mut input = wait_for("somebody to read the log", || {
+                OpenOptions::new().write(true).custom_flags(O_NONBLOCK).open(&self.pipe).ok()
+            });
+            input.write_all(set("early").as_bytes()).expect("somebody reads");
+            let mut early =
+                wait_for("a server", || Resp::connect_to(&Address::Unix(socket.clone()), Some(PATIENCE)).ok());
+            assert_eq!(field(&mut early, "loading"), "1");
+            meanwhile(&mut early);
+            assert_eq!(field(&mut early, "loading"), "1");
+            input.write_all(set("late").as_bytes()).expect("somebody reads");
+            drop(input);
+            server.join().expect("it does not panic").expect("tenon starts")
+        })
+    }
+}
+
+fn end(mut server: Server) {
+    let pid = server.pid().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success());
+}
+
+fn again(folder: &Path) -> Server {
+    let dir = folder.display().to_string();
+    Server::tenon(&[("dir", &dir), ("appendonly", "yes"), ("save", "")]).expect("tenon starts")
+}
+
+#[test]
+fn a_log_that_is_switched_off_and_on_while_it_is_loaded_keeps_all() {
+    let log = SlowLog::new();
+    let server = log.load(|client| {
+        ok(client, "CONFIG SET appendonly no");
+        ok(client, "CONFIG SET appendonly yes");
+        // A rewrite would have only half of the data to write.
+        assert_eq!([field(client, "aof_rewrite_in_progress"), field(client, "aof_rewrites")], ["0", "0"]);
+    });
+    let mut client = client(&server);
+    ok(&mut client, "SET last v");
+    call(&mut client, "BGREWRITEAOF");
+    wait_until("the end of the pipe", || !log.list().contains(".1.incr"));
+    end(server);
+    let server = again(&log.folder.path);
+    assert_eq!(call(&mut self::client(&server), "EXISTS early late last"), Value::Int(3));
+}
+
+#[test]
+fn a_log_that_is_switched_off_while_it_is_loaded_stays_as_it_is() {
+    let log = SlowLog::new();
+    let before = log.list();
+    let server = log.load(|client| ok(client, "CONFIG SET appendonly no"));
+    let mut client = client(&server);
+    ok(&mut client, "SET last v");
+    assert_eq!(call(&mut client, "EXISTS early late last"), Value::Int(3));
+    assert_eq!(field(&mut client, "aof_enabled"), "0");
+    assert_eq!(log.list(), before);
+    // It follows what is said from now on.
+    ok(&mut client, "CONFIG SET appendonly yes");
+    wait_until("the log's base", || field(&mut client, "aof_rewrites") != "0");
+    end(server);
+    assert_eq!(call(&mut self::client(&again(&log.folder.path)), "DBSIZE"), Value::Int(3));
+}
+
+#[test]
+fn the_process_ends_when_what_was_confirmed_is_written() {
+    let mut server =
+        Server::tenon(&[("appendonly", "yes"), ("enable-debug-command", "yes"), ("save", "")]).expect("tenon");
+    let mut client = client(&server);
+    ok(&mut client, "DEBUG FAULTS write:eio");
+    // With everysec this is confirmed before it is written.
+    ok(&mut client, "SET k v");
+    wait_until("the failure", || field(&mut client, "aof_last_write_status") == "err");
+    let refused = call(&mut client, "SHUTDOWN NOSAVE");
+    assert_eq!(refused, Value::Error(b"ERR Errors trying to SHUTDOWN. Check logs.".to_vec()));
+    let pid = server.pid().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    wait_until("the signal", || server.log().contains("SIGTERM"));
+    ok(&mut client, "DEBUG FAULTS");
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+    assert_eq!(call(&mut self::client(&again(server.folder())), "EXISTS k"), Value::Int(1));
+}
