@@ -205,6 +205,10 @@ impl Engine {
         }
         worker.sweep();
         self.broadcast_changes(worker);
+        if worker.journaled != 0 {
+            // What WAITAOF is to wait for.
+            session.client.note_written(worker.journaled);
+        }
         session.parked.is_none()
     }
 }

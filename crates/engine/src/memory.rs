@@ -107,6 +107,17 @@ impl Room {
     }
 }
 
+/// What came of looking for a key to evict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gone {
+    /// One has gone.
+    AKey,
+    /// None can go.
+    Nothing,
+    /// None was found, and shards were held.
+    Unknown,
+}
+
 impl Engine {
     /// The policy in force.
     pub fn policy(&self) -> Policy {
@@ -265,7 +276,8 @@ impl Engine {
     }
 
     /// Evicts until the limit is kept, or for a bounded time. Tells whether a key went, or nothing had to: another worker may
-    /// have made room since this one looked, and take it again right behind.
+    /// have made room since this one looked, and take it again right behind. Where somebody holds the shards nobody knows
+    /// whether any could go: a command waits for its own then, and who comes behind makes up for it.
     fn evict(&self, worker: &mut Worker, limit: usize, makes: Makes) -> bool {
         if self.pauses_eviction(worker) {
             return true;
@@ -291,7 +303,7 @@ impl Engine {
             Makes::UpForGrowth => worker.room.made_up_at(limit, self.unsent.memory()),
         };
         let mut packed_at = started;
-        let mut evicted = 0;
+        let (mut evicted, mut is_unknown) = (0, false);
         worker.room.told = 0;
         let is_over = |told: usize| {
             let output = match makes {
@@ -305,12 +317,13 @@ impl Engine {
         };
         let mut has_room = !is_over(0);
         while !has_room {
-            let has_gone = if how.policy.remembers() {
+            let gone = if how.policy.remembers() {
                 self.evict_least_worth(worker, &how)
             } else {
                 self.evict_one(worker, &how)
             };
-            if !has_gone {
+            if gone != Gone::AKey {
+                is_unknown = gone == Gone::Unknown;
                 break;
             }
             evicted += 1;
@@ -342,7 +355,7 @@ impl Engine {
         worker.stats.all.eviction_us.add(elapsed.as_micros() as u64);
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("eviction-cycle", elapsed.as_millis() as u64, threshold_ms, worker.clock.now_ms);
-        evicted > 0 || has_room
+        evicted > 0 || has_room || is_unknown
     }
 
     /// Waits a moment for the reaper if what it is to free is so much that the memory could be seen to exceed the limit.
@@ -366,10 +379,10 @@ impl Engine {
     }
 
     /// Evicts the worst of a few keys of a shard chosen at random, and of the next ones as long as they have been fewer.
-    fn evict_one(&self, worker: &mut Worker, how: &Sampling) -> bool {
+    fn evict_one(&self, worker: &mut Worker, how: &Sampling) -> Gone {
         let shards = self.shards.count();
         let start = worker.random() as usize;
-        let mut looked_at = 0;
+        let (mut looked_at, mut none) = (0, Gone::Nothing);
         let mut worst: Option<(MutexGuard<'_, ShardState>, Victim)> = None;
         for step in 0..shards {
             if step >= SHARDS_LOOKED_AT && (worst.is_some() || step == SHARDS_LOOKED_AT && self.has_no_key()) {
@@ -380,7 +393,10 @@ impl Engine {
                 continue;
             }
             // A shard that somebody holds is not waited for: a script may, and for long.
-            let Some(state) = self.shards.try_lock(index) else { continue };
+            let Some(state) = self.shards.try_lock(index) else {
+                none = Gone::Unknown;
+                continue;
+            };
             match worst_of(&state, worker, how) {
                 Some(found) => {
                     looked_at += found.among;
@@ -399,22 +415,22 @@ impl Engine {
                 None => {}
             }
         }
-        let Some((mut state, Victim { database, slot, .. })) = worst else { return false };
+        let Some((mut state, Victim { database, slot, .. })) = worst else { return none };
         self.evict_slot(&mut state, worker, database, slot);
         drop(state);
         worker.sweep();
-        true
+        Gone::AKey
     }
 
     /// Evicts the first key that is as bad as the bar, or the worst of many, from where this worker's hand is on.
-    fn evict_least_worth(&self, worker: &mut Worker, how: &Sampling) -> bool {
+    fn evict_least_worth(&self, worker: &mut Worker, how: &Sampling) -> Gone {
         let shards = self.shards.count();
         let samples = how.samples.clamp(1, SAMPLES_MAX);
         let most = samples * LOOKED_AT_FACTOR;
         let bar = self.remembered.bar();
         let wanted = bar.badness();
         let mut at = worker.remembered.hand.unwrap_or_else(|| self.remembered.next_shard(shards));
-        let mut looked_at = 0;
+        let (mut looked_at, mut none) = (0, Gone::Nothing);
         let mut worst = None;
         // Once around, and where the hand began from the shard's beginning.
         for step in 0..=shards + SHARDS_LOOKED_AT {
@@ -450,17 +466,19 @@ impl Engine {
                 if is_done {
                     break;
                 }
+            } else {
+                none = Gone::Unknown;
             }
             // Hands share the shards, unless there is hardly a key.
             at = if step < SHARDS_LOOKED_AT { self.remembered.next_shard(shards) } else { at.behind(shards) };
         }
         worker.remembered.hand = Some(at);
-        let Some((mut state, database, slot, badness)) = worst else { return false };
+        let Some((mut state, database, slot, badness)) = worst else { return none };
         bar.note(badness, looked_at, samples);
         self.evict_slot(&mut state, worker, database, slot);
         drop(state);
         worker.sweep();
-        true
+        Gone::AKey
     }
 
     /// Tells who watches of a key that is evicted, in memcached's form.

@@ -95,6 +95,9 @@ impl Engine {
             self.unwatch(session);
             return Err(exec_abort(&CmdError::OutOfMemory));
         }
+        // Before any shard is locked: under its own locks it could evict nothing.
+        let calls_scripts = transaction.queue.iter().any(|(it, _)| is_script_call(it.command));
+        let out_of_memory = calls_scripts && !self.make_room(worker);
         let watched = std::mem::take(&mut session.watched);
         let reaches_far = |run: &Run| matches!(run, Run::Server(_) | Run::Following { .. });
         let whole = transaction.queue.iter().any(|(resolved, _)| reaches_far(&resolved.command.run));
@@ -146,11 +149,8 @@ impl Engine {
         if !silent {
             reply.array(transaction.queue.len());
         }
-        let calls_scripts = transaction.queue.iter().any(|(it, _)| is_script_call(it.command));
-        session.in_exec = Some(AtExec {
-            refusal: if calls_scripts { self.refusal() } else { None },
-            out_of_memory: calls_scripts && !self.make_room(worker),
-        });
+        let refusal = if calls_scripts { self.refusal() } else { None };
+        session.in_exec = Some(AtExec { refusal, out_of_memory });
         // Libraries are of no shard: others change them in the log behind this, or before.
         let changes_libraries = transaction.queue.iter().any(|(it, _)| it.command.flags.any(Flags::CHANGES_LIBRARIES));
         let order = changes_libraries.then(|| self.scripts.libraries.keep_order());

@@ -140,19 +140,17 @@ impl Engine {
         let client = &watcher.client;
         let unsent = client.output_bytes.load(Ordering::Relaxed);
         let room = self.config.memcached_watch_buffer().saturating_sub(unsent) as usize;
-        let skipped = watcher.skipped.load(Ordering::Relaxed);
+        // Taken by one of those who tell it at the same time.
+        let skipped = watcher.skipped.swap(0, Ordering::Relaxed);
         let head = match skipped {
             0 => Bytes::new(),
             _ => Bytes::from(format!("skipped={skipped}\n")),
         };
         let Some(is_first) = client.outbox.offer([head, line.clone()], room) else {
-            watcher.skipped.fetch_add(1, Ordering::Relaxed);
+            watcher.skipped.fetch_add(skipped + 1, Ordering::Relaxed);
             self.watchers.skipped.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        if skipped > 0 {
-            watcher.skipped.fetch_sub(skipped, Ordering::Relaxed);
-        }
         self.watchers.sent.fetch_add(1, Ordering::Relaxed);
         if is_first {
             self.clients.tell(client.info.key, Message::Output);

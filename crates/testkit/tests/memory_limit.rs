@@ -32,6 +32,39 @@ fn no_write_is_refused_where_any_key_may_go() {
     }
 }
 
+/// Writes are not refused either while others hold all shards, where nobody could say which keys may go; nor in a transaction,
+/// which holds them itself.
+#[test]
+fn no_write_is_refused_beside_who_holds_everything() {
+    for policy in ["allkeys-lru", "allkeys-tenon"] {
+        let settings = [("workers", "2"), ("maxmemory", "12mb"), ("maxmemory-policy", policy)];
+        let server = Server::tenon(&settings).expect("tenon starts");
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        let connect = || Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+        let value = vec![b'v'; 3_000];
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| (0..ROUNDS).for_each(|round| write(&mut connect(), &format!("a:{round}"))));
+            let mut connection = connect();
+            for round in 0.. {
+                if round >= 300 && writer.is_finished() {
+                    break;
+                }
+                let key = format!("b:{round}");
+                let set = b"return redis.call('SET', KEYS[1], ARGV[1])";
+                let commands: [&[&[u8]]; 4] = [
+                    &[b"MULTI"],
+                    &[b"SET", key.as_bytes(), &value],
+                    &[b"EVAL", set, b"1", b"script", &value],
+                    &[b"EXEC"],
+                ];
+                let answers = connection.pipeline(&commands).expect("replies");
+                let ok = || Value::Simple(b"OK".to_vec());
+                assert_eq!(answers[3], Value::Array(vec![ok(), ok()]), "{policy}, round {round}");
+            }
+        });
+    }
+}
+
 #[test]
 fn long_values_do_not_outrun_the_eviction_of_short_ones() {
     const LIMIT: u64 = 32 << 20;

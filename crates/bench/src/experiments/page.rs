@@ -70,6 +70,8 @@ mod tests {
             }
             let shows = |name: &str| experiment.figures.iter().any(|figure| figure.name == name);
             assert!(!shows("p99_us") || shows("p95_us"), "{}", experiment.name);
+            // What neighbours change least is always told.
+            assert!(experiment.figures.iter().any(|figure| figure.heading.contains("CPU")), "{}", experiment.name);
             assert!(!shows("ops_s") || (shows("server_cpu_us") && shows("client_busy")), "{}", experiment.name);
             for limit in experiment.limits {
                 assert!(experiment.axes.contains(&limit.axis), "{}: {}", experiment.name, limit.axis);

@@ -8,10 +8,9 @@ use super::user::{User, password_rules};
 use crate::clients::{Client, Message};
 use crate::engine::Engine;
 use crate::errors::shown;
-use crate::session::Roles;
+
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Why a user was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,10 +115,8 @@ impl Engine {
     pub fn user_changed(&self, user: &User) {
         self.acl.advance_epoch();
         for client in self.clients_of(user) {
-            let roles = Roles::from_bits(client.roles.load(Ordering::Relaxed));
-            if roles.has(Roles::SUBSCRIBER) || roles.has(Roles::WATCHER) {
-                self.clients.tell(client.info.key, Message::RightsChanged);
-            }
+            // Also who is no subscriber yet: it may have passed the look at its old rights, and subscribe now.
+            self.clients.tell(client.info.key, Message::RightsChanged);
         }
     }
 

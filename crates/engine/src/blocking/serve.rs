@@ -12,7 +12,7 @@ use crate::context::{KeyCx, KeysCx, Turn};
 use crate::engine::Engine;
 use crate::errand::Errand;
 use crate::errors::CmdError;
-use crate::locking::{MOMENT, OnBusy};
+use crate::locking::OnBusy;
 use crate::pausing::Unanswered;
 use crate::session::Session;
 use crate::shards::{Held, Locked, ShardState};
@@ -399,11 +399,11 @@ impl Engine {
         true
     }
 
-    /// Takes a waiter that waits no more out of a key's queue: now, or with a later tick if somebody holds the shard for
-    /// long, a busy script or the very EXEC that has ended the wait. Nobody is served in its name any more, and whoever
-    /// comes does not wait behind it.
+    /// Takes a waiter that waits no more out of a key's queue: now, or with a later tick if somebody holds the shard, a long
+    /// script or the very EXEC that has ended the wait. A moment's wait for each of many waiters' keys would be seconds. Nobody
+    /// is served in its name any more, and whoever comes does not wait behind it.
     fn leave_queue_soon(&self, leaving: Leaving) {
-        match self.shards.try_lock_for(leaving.shard, MOMENT) {
+        match self.shards.try_lock(leaving.shard) {
             Some(mut state) => self.leave_queue(&leaving.waiter, &leaving.key, &mut state),
             None => self.blocking.leaving.lock().push(leaving),
         }

@@ -5,6 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Bits of a tick in an entry: sixteen times as many as a cache of the smallest keys sees while one of them stays.
 const TICK_BITS: u32 = 20;
 const TICK_MASK: u32 = (1 << TICK_BITS) - 1;
+/// What lies further back than this is taken for a use to come, which another worker's clock may have been ahead by.
+const AGE_MAX: u32 = TICK_MASK - TICK_MASK / 16;
+/// How much younger what comes from elsewhere is at most, so that it is not soon taken for that.
+const AGE_SPARED: u32 = TICK_MASK / 4;
 /// Bits of the count of hits in an entry.
 const HITS_BITS: u32 = 4;
 /// What the count of hits stops at.
@@ -161,8 +165,7 @@ impl Turnover {
             Some(ago) => (ago, self.began(second.wrapping_sub(ago)).unwrap_or(now)),
             None => (0, now),
         };
-        // An age beyond half of the bits would be taken for one to come.
-        let further = (seconds - ago).min((TICK_MASK / 2).saturating_sub(ticks_between(now, tick)));
+        let further = (seconds - ago).min((AGE_MAX - AGE_SPARED).saturating_sub(ticks_between(now, tick)));
         bits(tick.wrapping_sub(further), 0)
     }
 }
@@ -193,7 +196,7 @@ pub fn age(now: u32, access: u32) -> u32 {
 #[inline]
 fn ticks_between(now: u32, then: u32) -> u32 {
     let ticks = now.wrapping_sub(then) & TICK_MASK;
-    if ticks > TICK_MASK / 2 { 0 } else { ticks }
+    if ticks > AGE_MAX { 0 } else { ticks }
 }
 
 #[cfg(test)]
@@ -269,11 +272,13 @@ mod tests {
         let turnover = Turnover::default();
         turnover.note_second(77);
         let now = turnover.tick();
-        assert_eq!(age(now, turnover.used_before(now, u32::MAX)), TICK_MASK / 2);
-        (0..TICK_MASK / 4).for_each(|_| {
+        let old = turnover.used_before(now, u32::MAX);
+        assert_eq!(age(now, old), AGE_MAX - AGE_SPARED);
+        (0..AGE_SPARED).for_each(|_| {
             turnover.advance();
         });
-        assert!(age(turnover.tick(), turnover.used_before(turnover.tick(), u32::MAX)) <= TICK_MASK / 2);
+        assert_eq!(age(turnover.tick(), old), AGE_MAX, "it is older by now");
+        assert!(age(turnover.tick(), turnover.used_before(turnover.tick(), u32::MAX)) <= AGE_MAX - AGE_SPARED);
     }
 
     #[test]
