@@ -355,7 +355,8 @@ impl Engine {
         worker.stats.all.eviction_us.add(elapsed.as_micros() as u64);
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("eviction-cycle", elapsed.as_millis() as u64, threshold_ms, worker.clock.now_ms);
-        evicted > 0 || has_room || is_unknown
+        // Who only makes some room looks again with the next tick.
+        evicted > 0 || has_room || is_unknown && makes == Makes::UpForGrowth
     }
 
     /// Waits a moment for the reaper if what it is to free is so much that the memory could be seen to exceed the limit.

@@ -326,7 +326,7 @@ fn rest_until(engine: &Engine, wait: impl FnOnce() -> bool + Send) -> bool {
             here.unpark();
             well
         });
-        while !has_ended.load(Ordering::Acquire) {
+        while !has_ended.load(Ordering::Acquire) && !waiter.is_finished() {
             std::thread::park_timeout(engine.rest(&mut worker));
         }
         waiter.join().unwrap_or(false)

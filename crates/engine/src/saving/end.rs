@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The log's first base comes first, while clients go on: without that the log says nothing of what was there before; then what
-//! a log has confirmed that cannot be written just now. To save
-//! comes next: writes wait, every call that is under way ends, and then is the moment.
+//! a log has confirmed that cannot be written just now. To save comes next: writes wait, every call that is under way ends, and
+//! then is the moment.
 
 use super::run::Refusal;
 use super::state::Kind;
