@@ -506,6 +506,7 @@ impl Engine {
             self.forget_surplus();
             self.evict_clients(worker);
             self.fit_remembered(worker);
+            self.age_keys(worker);
             self.fit_extents(worker.clock.now_ms);
             self.release_behind_falls(worker.clock.now_ms);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);

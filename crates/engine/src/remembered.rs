@@ -5,8 +5,9 @@ use crate::engine::Engine;
 use crate::worker::Worker;
 use parking_lot::RwLock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use tenon_store::entry::EntryRef;
+use tenon_store::evict::aging;
 use tenon_store::evict::hand::Bar;
 use tenon_store::evict::turnover::{self, Turnover};
 use tenon_store::evict::{Ghosts, worth};
@@ -18,6 +19,8 @@ const GHOSTS_A_KEY: usize = 2;
 const GHOSTS_OF_LIMIT: usize = 64;
 /// Ticks from one look at how many keys there are to the next; a power of two.
 const TICKS_BETWEEN_COUNTS: u32 = 64;
+/// Shards whose keys a tick looks at for their age at most.
+const SHARDS_AGED_AT_ONCE: u32 = 8;
 /// How often it is looked whether there is room for as many as there should be.
 const FIT_EVERY_MS: u64 = 1_000;
 /// There is much too much room when it is so many times what it should be, and too little when it is less than half.
@@ -34,6 +37,8 @@ pub(crate) struct Remembered {
     bar: Bar,
     /// Shards that hands have gone to.
     shards_begun: AtomicUsize,
+    /// Up to which shard keys were looked at for their age, counted on from round to round.
+    aged_to: AtomicU32,
 }
 
 /// Where a worker looks for the next key to evict: each walks through a shard, and then goes on to the next one where
@@ -56,6 +61,7 @@ impl Default for Remembered {
             fitted_ms: AtomicU64::new(0),
             bar: Bar::default(),
             shards_begun: AtomicUsize::new(0),
+            aged_to: AtomicU32::new(0),
         }
     }
 }
@@ -159,6 +165,29 @@ impl Engine {
         self.remembered.follow(&mut worker.remembered);
     }
 
+    /// Goes round all keys, a few shards at a time: the clock begins anew some time, and what nobody had used for so long would seem
+    /// to be used just now. A shard that is held is passed by for this round. For a tick.
+    pub(crate) fn age_keys(&self, worker: &Worker) {
+        if !worker.clock.access.notes_turnover() {
+            return;
+        }
+        let shards = self.shards.count();
+        let ticks_each = (turnover::TICKS_OF_AGING / shards as u32).max(1);
+        let steps = turnover::TICKS / ticks_each;
+        let tick = self.remembered.turnover.tick();
+        let from = self.remembered.aged_to.load(Ordering::Relaxed);
+        let due = (tick / ticks_each).wrapping_sub(from) % steps;
+        let due = due.min(SHARDS_AGED_AT_ONCE);
+        for step in from..from + due {
+            if let Some(mut state) = self.shards.try_lock(step as usize % shards) {
+                state.shard.databases_mut().for_each(|(_, keyspace)| aging::keep_old(keyspace, tick));
+            }
+        }
+        if due > 0 {
+            self.remembered.aged_to.store((from + due) % steps, Ordering::Relaxed);
+        }
+    }
+
     /// Makes room for as many keys as should be remembered, if there is much too much or too little, once a second.
     /// No shard is locked.
     pub(crate) fn fit_remembered(&self, worker: &Worker) {
@@ -222,6 +251,40 @@ mod tests {
             turnover::hits(engine.remembered.turnover().used_again(1_000 + gap, turnover::bits(1_000, 1))) - 1
         };
         assert_eq!([190_u32, 205, 790, 805].map(counted), [0, 1, 1, 2]);
+    }
+
+    #[test]
+    fn who_is_not_used_stays_old_however_long() {
+        let engine = Engine::new(Config::new(Machine::of_cores(1)), &[], 1);
+        let settings: [(&[u8], &[u8]); 1] = [(b"maxmemory-policy", b"allkeys-tenon")];
+        engine.set_config(&settings, Caller::Local).expect("it is a valid value");
+        let turnover = engine.remembered.turnover();
+        let names: Vec<[u8; 4]> = (0..100_u32).map(u32::to_be_bytes).collect();
+        for key in &names {
+            let hash = engine.shards.hash(key);
+            let meta = Meta { access: turnover::bits(turnover.tick(), 3), ..Meta::default() };
+            let mut state = engine.shards.lock(engine.shards.index(hash));
+            state.shard.database_mut(3).insert(hash, key, NewValue::Bytes(b"value"), &meta, 0);
+        }
+        let mut worker = engine.worker(0);
+        engine.read_clock(&mut worker);
+        for passed in 1..=3 * turnover::TICKS {
+            turnover.advance();
+            if passed % 16 == 0 {
+                engine.age_keys(&worker);
+            }
+            if passed % 100_000 == 0 {
+                for key in &names {
+                    let hash = engine.shards.hash(key);
+                    let state = engine.shards.lock(engine.shards.index(hash));
+                    let keyspace = state.shard.database(3).expect("it was used");
+                    let access = keyspace.entry(keyspace.find(hash, key).expect("it is there")).access();
+                    let age = turnover::age(turnover.tick(), access);
+                    assert_eq!(turnover::hits(access), 3);
+                    assert!(age >= passed.min(turnover::AGE_KEPT), "{age} after {passed}");
+                }
+            }
+        }
     }
 
     /// A thread that nothing comes to any more knew for good what it had known at the end.

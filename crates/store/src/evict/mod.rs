@@ -1,5 +1,6 @@
 //! Which key goes when memory is full: the policies of Redis by name, and Tenon's own.
 
+pub mod aging;
 mod ghosts;
 pub mod hand;
 mod policy;

@@ -7,8 +7,13 @@ const TICK_BITS: u32 = 20;
 const TICK_MASK: u32 = (1 << TICK_BITS) - 1;
 /// What lies further back than this is taken for a use to come, which another worker's clock may have been ahead by.
 const AGE_MAX: u32 = TICK_MASK - TICK_MASK / 16;
-/// How much younger what comes from elsewhere is at most, so that it is not soon taken for that.
-const AGE_SPARED: u32 = TICK_MASK / 4;
+/// No key is to be older for long: who goes round them makes older ones as old as this ([`aged`]).
+pub const AGE_KEPT: u32 = TICK_MASK / 2;
+/// Ticks in which all keys are to be gone round: less than half of those from [`AGE_KEPT`] to the age that would be taken for a use
+/// to come, as a shard that is held may be passed by once.
+pub const TICKS_OF_AGING: u32 = 1 << 17;
+/// How many ticks there are before they begin anew.
+pub const TICKS: u32 = TICK_MASK + 1;
 /// Bits of the count of hits in an entry.
 const HITS_BITS: u32 = 4;
 /// What the count of hits stops at.
@@ -165,7 +170,7 @@ impl Turnover {
             Some(ago) => (ago, self.began(second.wrapping_sub(ago)).unwrap_or(now)),
             None => (0, now),
         };
-        let further = (seconds - ago).min((AGE_MAX - AGE_SPARED).saturating_sub(ticks_between(now, tick)));
+        let further = (seconds - ago).min(AGE_KEPT.saturating_sub(ticks_between(now, tick)));
         bits(tick.wrapping_sub(further), 0)
     }
 }
@@ -191,6 +196,12 @@ pub fn hits(access: u32) -> u8 {
 #[inline]
 pub fn age(now: u32, access: u32) -> u32 {
     ticks_between(now, access >> HITS_BITS)
+}
+
+/// What becomes of the bits of an entry that is older than is kept; none for others.
+#[inline]
+pub fn aged(now: u32, access: u32) -> Option<u32> {
+    (age(now, access) > AGE_KEPT).then(|| bits(now.wrapping_sub(AGE_KEPT), hits(access)))
 }
 
 #[inline]
@@ -273,12 +284,15 @@ mod tests {
         turnover.note_second(77);
         let now = turnover.tick();
         let old = turnover.used_before(now, u32::MAX);
-        assert_eq!(age(now, old), AGE_MAX - AGE_SPARED);
-        (0..AGE_SPARED).for_each(|_| {
+        assert_eq!((age(now, old), aged(now, old)), (AGE_KEPT, None));
+        (0..2 * TICKS_OF_AGING).for_each(|_| {
             turnover.advance();
         });
-        assert_eq!(age(turnover.tick(), old), AGE_MAX, "it is older by now");
-        assert!(age(turnover.tick(), turnover.used_before(turnover.tick(), u32::MAX)) <= AGE_MAX - AGE_SPARED);
+        let now = turnover.tick();
+        assert_eq!(age(now, old), AGE_KEPT + 2 * TICKS_OF_AGING, "it is older by now");
+        let kept = aged(now, old | 7).expect("it is older than is kept");
+        assert_eq!((age(now, kept), hits(kept)), (AGE_KEPT, 7));
+        assert!(age(now, turnover.used_before(now, u32::MAX)) <= AGE_KEPT);
     }
 
     #[test]
