@@ -278,21 +278,21 @@ fn serve_logged(
     let (mut broken_off, has_loaded) = (None, to_load.is_some());
     if let Some((loading, found)) = to_load {
         supervisor.tell_status("Loading data");
-        match found.load(&engine, &loading, &shutdown) {
-            Ok(true) => {
-                drop(loading);
-                if let Err(why) = engine.follow_appendonly_of_loading() {
-                    shutdown.request(Duration::ZERO);
-                    running.wait();
-                    return Err(why.into());
-                }
+        let loaded = match found.load(&engine, &loading, &shutdown) {
+            Ok(true) => loading.end(),
+            Ok(false) => {
+                broken_off = Some(loading);
+                Ok(())
             }
-            Ok(false) => broken_off = Some(loading),
             Err(error) => {
-                shutdown.request(Duration::ZERO);
-                running.wait();
-                return Err(error.into());
+                broken_off = Some(loading);
+                Err(error)
             }
+        };
+        if let Err(error) = loaded {
+            shutdown.request(Duration::ZERO);
+            running.wait();
+            return Err(error.into());
         }
     }
     if broken_off.is_none() {

@@ -27,8 +27,8 @@ pub static EXPIRY: Experiment = Experiment {
     title: "How long a key outlives its deadline",
     summary: "A thousand keys are due one after another within a second, among many that are not due. A server tells of each \
               key's end by a keyspace event; the lag is the event's time less the deadline. Nobody reads the keys. Each is \
-              watched for ten seconds, the server's CPU time until the last one is gone; a percentile that falls among those that are left then is not known. Over RESP only: \
-              memcached tells nobody.",
+              watched for ten seconds, the server's CPU time until the last one is gone; a percentile that falls among those \
+              that are left then is not known. Over RESP only: memcached tells nobody.",
     study: "what the studies wished for",
     databases: false,
     depends_on: &[],

@@ -26,8 +26,8 @@ pub static RECOVERY: Experiment = Experiment {
     title: "After a crash",
     summary: "A server that keeps data is filled, and killed as soon as its last reply has come; with snapshots, the last \
               one is taken when nine tenths are stored, and a log holds every write, since none rewrites its own meanwhile. The \
-              time until it answers again, its start included, with the CPU time of all its threads until then, and the keys it has not. Every key is asked for afterwards: one \
-              with another value fails the run, as does one that a snapshot lacks, and as many must be there as DBSIZE says.",
+              time until it answers again, its start included, with the CPU time of all its threads until then, and the keys it \
+              has not. Every key is asked for afterwards: one with another value fails the run, as does one that a snapshot lacks, and as many must be there as DBSIZE says.",
     study: "what the memtier studies left out",
     databases: false,
     depends_on: &[],

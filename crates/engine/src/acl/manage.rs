@@ -8,7 +8,6 @@ use super::user::{User, password_rules};
 use crate::clients::{Client, Message};
 use crate::engine::Engine;
 use crate::errors::shown;
-
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 

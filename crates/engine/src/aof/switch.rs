@@ -133,11 +133,11 @@ impl Engine {
         self.journal_has_ended();
     }
 
-    /// Has the log follow what the setting has become while data was loaded. For whoever has ended loading.
+    /// Has the log follow what the setting has become while data was loaded, which has ended.
     ///
     /// # Errors
     /// When it cannot begin: why. Then the setting says that there is none.
-    pub fn follow_appendonly_of_loading(&self) -> Result<(), String> {
+    pub(crate) fn follow_appendonly_of_loading(&self) -> Result<(), String> {
         let _one_at_a_time = self.config_applying.lock();
         if self.config.appendonly() == self.append_only().is_some() {
             return Ok(());

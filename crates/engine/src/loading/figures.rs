@@ -89,6 +89,18 @@ pub struct LoadingGuard<'a> {
     engine: &'a Engine,
 }
 
+impl LoadingGuard<'_> {
+    /// Ends loading, and has the log follow what was said of it meanwhile.
+    ///
+    /// # Errors
+    /// When the log cannot begin: why.
+    pub fn end(self) -> Result<(), String> {
+        let engine = self.engine;
+        drop(self);
+        engine.follow_appendonly_of_loading()
+    }
+}
+
 impl Engine {
     /// Begins to load so many bytes.
     ///

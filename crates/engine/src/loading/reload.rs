@@ -57,9 +57,8 @@ impl ServerCx<'_> {
         let go_on = &mut |_| ControlFlow::Continue(());
         let loaded = engine.load_rdb(&loading, self.worker, file, &options, go_on);
         self.worker.record.mute(was_muted);
-        drop(loading);
-        // It has told why.
-        let _ = engine.follow_appendonly_of_loading();
+        // Why the log cannot begin has been told.
+        let _ = loading.end();
         loaded.map(|(report, _)| report)
     }
 
@@ -87,9 +86,8 @@ impl ServerCx<'_> {
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
         self.forget_all();
         let loaded = engine.load_log(&loading, self.worker, &directory, Hands::Own, &mut |_| ControlFlow::Continue(()));
-        drop(loading);
-        // It has told why.
-        let _ = engine.follow_appendonly_of_loading();
+        // Why the log cannot begin has been told.
+        let _ = loading.end();
         loaded
     }
 

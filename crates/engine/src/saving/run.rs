@@ -67,7 +67,7 @@ impl Drop for Started {
     fn drop(&mut self) {
         if let Some(save) = self.save.take() {
             save.begun.give_up(&self.engine);
-            self.engine.saving.ended(Outcome::Failed, now_s());
+            self.engine.save_ended(Outcome::Failed);
         }
     }
 }
@@ -137,8 +137,7 @@ impl Engine {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Outcome::CalledOff,
             Err(_) => Outcome::Failed,
         };
-        let took = self.saving.ended(outcome, now_s());
-        self.follow_saving();
+        let took = self.save_ended(outcome);
         let progress = snapshot.progress();
         match &result {
             Ok(bytes) => tracing::info!(
@@ -216,7 +215,6 @@ impl Engine {
                     started.write()
                 }) {
                     tracing::error!("no thread could be started for saving: {error}");
-                    self.follow_saving();
                 }
             }
             // Nobody shares the engine: there is nobody to go on meanwhile.
@@ -276,7 +274,15 @@ impl Engine {
 
     /// Refuses writes, or no longer: as long as the last save in the background has failed, where the settings want that.
     pub(crate) fn follow_saving(&self) {
-        let has_failed = self.saving.has_failed();
+        self.refuse_writes_where_saves_fail(self.saving.has_failed());
+    }
+
+    /// Notes how the save that is under way has ended; gives how long it took.
+    fn save_ended(&self, outcome: Outcome) -> Duration {
+        self.saving.ended(outcome, now_s(), |has_failed| self.refuse_writes_where_saves_fail(has_failed))
+    }
+
+    fn refuse_writes_where_saves_fail(&self, has_failed: bool) {
         let stops = self.config.stop_writes_on_bgsave_error() && !self.config.save().is_empty();
         self.refuse_writes_for_snapshot(has_failed && stops);
     }

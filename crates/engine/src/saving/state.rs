@@ -197,8 +197,9 @@ impl Saving {
         state.running = Some(Running { snapshot: Arc::clone(snapshot), kind, started: Instant::now(), changes });
     }
 
-    /// Notes how the one that is under way has ended; gives how long it took.
-    pub(super) fn ended(&self, outcome: Outcome, now_s: u64) -> Duration {
+    /// Notes how the one that is under way has ended, and calls `follow` with whether the last one has failed, before anybody is
+    /// told so; gives how long it took.
+    pub(super) fn ended(&self, outcome: Outcome, now_s: u64, follow: impl FnOnce(bool)) -> Duration {
         let mut state = self.state.lock();
         let running = state.running.take().expect("who ends has begun");
         let took = running.started.elapsed();
@@ -213,6 +214,7 @@ impl Saving {
         if running.kind == Kind::Background {
             state.took = Some(took);
         }
+        follow(!state.is_well);
         drop(state);
         self.ended.notify_all();
         took
