@@ -13,11 +13,12 @@
 //! list that is valid holds every record: before the last step the old base and both increments, then the new base and
 //! the second. What is not on the list is overwritten by the next rewrite.
 
-use super::directory::{self, Directory, OpenError, commit, stage, tried};
+use super::directory::{self, Directory, OpenError, tried};
+use super::listing::{Listing, Unpublished, commit, stage};
 use super::manifest::{Entry, Manifest};
-use super::names::{BaseFormat, Kind, Names};
+use super::names::{BaseFormat, Names};
 use super::words_of_error;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -270,14 +271,6 @@ impl Default for Figures {
     }
 }
 
-/// How far a list came that could not be made valid for certain.
-enum Unpublished {
-    /// The old one is valid.
-    Not(io::Error),
-    /// The new one is valid unless the machine crashes.
-    NotForCertain(io::Error),
-}
-
 impl AppendOnly {
     /// How its files are called.
     pub fn names(&self) -> &Names {
@@ -325,7 +318,7 @@ impl AppendOnly {
         let path = self.path(&increment);
         let file =
             self.files.create(&path).map_err(failed(format!("Can't open the append-only file {}", path.display())))?;
-        match self.publish(valid, manifest) {
+        match self.listing().publish(valid, manifest) {
             Ok(()) => {}
             Err(Unpublished::Not(error)) => {
                 // An empty file that no list names; the next one of its number overwrites it.
@@ -378,7 +371,7 @@ impl AppendOnly {
             ..Figures::default()
         };
         if switched {
-            self.delete_history(&mut valid);
+            self.listing().delete_history(&mut valid);
         }
         Ok(())
     }
@@ -415,7 +408,7 @@ impl AppendOnly {
                 return Err(failed(what)(error));
             }
         }
-        match self.publish_staged(valid, manifest) {
+        match self.listing().publish_staged(valid, manifest) {
             Ok(()) => Ok(()),
             Err(Unpublished::Not(error)) => {
                 self.undo(&renames);
@@ -447,7 +440,7 @@ impl AppendOnly {
             let mut manifest = valid.clone();
             let unused = manifest.increments.pop().expect("it was added when the rewrite began");
             // Its number was used; if the list stays as it is, an empty file is on it.
-            if self.publish(&mut valid, manifest).is_ok() {
+            if self.listing().publish(&mut valid, manifest).is_ok() {
                 let _ = self.files.remove(&self.path(&unused));
             }
         } else {
@@ -482,17 +475,7 @@ impl AppendOnly {
     pub fn withdraw(&self) -> io::Result<bool> {
         let mut valid = self.manifest();
         self.is_retired.store(true, Ordering::Relaxed);
-        let mut manifest = valid.clone();
-        if !manifest.withdraw_lacking(self.own_from) {
-            return Ok(false);
-        }
-        // As history first: a start that finds files which no list names refuses them.
-        match self.publish(&mut valid, manifest) {
-            Ok(()) => {}
-            Err(Unpublished::Not(error) | Unpublished::NotForCertain(error)) => return Err(error),
-        }
-        self.delete_history(&mut valid);
-        Ok(true)
+        self.listing().withdraw(&mut valid, self.own_from)
     }
 
     /// Asked with the manifest's lock.
@@ -534,25 +517,13 @@ impl AppendOnly {
         self.names.path(OsStr::from_bytes(&entry.name))
     }
 
-    fn publish(&self, valid: &mut Manifest, manifest: Manifest) -> Result<(), Unpublished> {
-        stage(&*self.files, &self.names, &manifest).map_err(Unpublished::Not)?;
-        self.publish_staged(valid, manifest)
-    }
-
-    fn publish_staged(&self, valid: &mut Manifest, manifest: Manifest) -> Result<(), Unpublished> {
-        let directory = self.names.directory();
-        // What the list names survives a crash at least as well as the list.
-        self.files.sync_directory(&directory).map_err(Unpublished::Not)?;
-        let (from, to) = (self.names.path(self.names.temporary_manifest()), self.names.path(self.names.manifest()));
-        self.files.rename(&from, &to).map_err(Unpublished::Not)?;
-        // From here on it is what a start finds.
-        *valid = manifest;
-        self.files.sync_directory(&directory).map_err(Unpublished::NotForCertain)
+    fn listing(&self) -> Listing<'_> {
+        Listing { files: &*self.files, names: &self.names }
     }
 
     /// Deletes what earlier rewrites left, and what those left that did not end.
     fn clean_up(&self) {
-        self.delete_history(&mut self.manifest());
+        self.listing().delete_history(&mut self.manifest());
         let listed = self.files.list(&self.names.directory()).ok().flatten().unwrap_or_default();
         for name in listed {
             let is_left = name
@@ -563,33 +534,6 @@ impl AppendOnly {
                 let _ = self.files.remove(&self.names.path(name));
             }
         }
-    }
-
-    /// Deletes files that are not needed, and then takes them off the list. What fails is tried again next time.
-    fn delete_history(&self, valid: &mut Manifest) {
-        if valid.history.is_empty() {
-            return;
-        }
-        let mut manifest = valid.clone();
-        manifest.history.retain(|entry| {
-            let removed = self.files.remove(&self.path(entry));
-            removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
-        });
-        // A list that names files of no use does no harm, and one that names none must not be there.
-        if !manifest.is_blank() {
-            let _ = self.publish(valid, manifest);
-        } else if self.delete_bases().is_ok() && self.files.remove(&self.names.path(self.names.manifest())).is_ok() {
-            *valid = manifest;
-            // If it fails, the list may be there once more after a crash, and names files that are gone.
-            let _ = self.files.sync_directory(&self.names.directory());
-        }
-    }
-
-    /// Deletes bases that no list names, which rewrites left that were interrupted: without a list, a start would refuse them.
-    fn delete_bases(&self) -> io::Result<()> {
-        let listed = self.files.list(&self.names.directory())?.unwrap_or_default();
-        let is_base = |name: &OsString| matches!(self.names.part(&name.to_string_lossy()), Some((Kind::Base, _)));
-        listed.iter().filter(|name| is_base(name)).try_for_each(|name| self.files.remove(&self.names.path(name)))
     }
 }
 

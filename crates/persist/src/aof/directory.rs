@@ -12,6 +12,7 @@
 //! | nothing, or what a first start left that was interrupted | an empty log |
 //! | files of a log, and no manifest | refused: somebody has to look |
 
+use super::listing::{commit, stage};
 use super::manifest::{Entry, Manifest, ManifestError};
 use super::names::{Kind, Names, is_snapshot};
 use super::read::ReadError;
@@ -437,21 +438,6 @@ fn read_manifest(files: &dyn Files, names: &Names) -> Result<Option<Manifest>, O
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(OpenError::ReadManifest { name: names.manifest(), error }),
     }
-}
-
-/// Writes the list under its temporary name.
-pub(super) fn stage(files: &dyn Files, names: &Names, manifest: &Manifest) -> io::Result<()> {
-    let file = files.create(&names.path(names.temporary_manifest()))?;
-    file.write_all(&manifest.to_text())?;
-    file.sync()
-}
-
-/// Makes the list that was staged the valid one.
-pub(super) fn commit(files: &dyn Files, names: &Names) -> io::Result<()> {
-    // What the list names survives a crash at least as well as the list.
-    files.sync_directory(&names.directory())?;
-    files.rename(&names.path(names.temporary_manifest()), &names.path(names.manifest()))?;
-    files.sync_directory(&names.directory())
 }
 
 /// `aof-load-truncated`.
