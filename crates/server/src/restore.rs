@@ -49,6 +49,7 @@ impl Found {
     pub(crate) fn look(engine: &Engine) -> Result<Option<Found>, String> {
         let path = PathBuf::from(&*engine.config.dbfilename());
         if !engine.config.appendonly() {
+            warn_of_log_without_base(engine);
             return Ok(look_for_snapshot(path)?.map(|snapshot| Found::Snapshot { snapshot, begins_log: false }));
         }
         let directory = Directory::open(engine.files(), engine.aof_names()).map_err(|error| error.to_string())?;
@@ -146,6 +147,19 @@ impl SnapshotFile {
         let loaded = load_snapshot(engine, loading, worker, self, past, progress);
         line.end();
         loaded
+    }
+}
+
+/// What a server's log had that was killed before its base was there is loaded with `appendonly yes` alone.
+fn warn_of_log_without_base(engine: &Engine) {
+    let names = engine.aof_names();
+    if let Some(bytes @ 1..) = Directory::baseless(&*engine.files(), &names) {
+        tracing::warn!(
+            "{} has {bytes} bytes of an append-only file that began while a server ran and has not got its base. They are not \
+             loaded, as appendonly is off, and the next save deletes them: to have them, end this server without saving and \
+             start it with appendonly yes",
+            names.directory().display()
+        );
     }
 }
 

@@ -373,6 +373,43 @@ fn no_file_has_what_the_log_has_before_that_has_its_base() {
 }
 
 #[test]
+fn a_log_without_a_base_is_not_played_upon_what_comes_after_it() {
+    for next in ["SAVE", "CONFIG SET appendonly yes"] {
+        let (mut server, mut client) = slow_server("no");
+        for command in ["SET n 0", "DEBUG FAULTS", "SAVE", "DEBUG FAULTS write:slow=100", "CONFIG SET appendonly yes"] {
+            ok(&mut client, command);
+        }
+        assert_eq!(call(&mut client, "INCR n"), Value::Int(1));
+        kill(&mut server);
+
+        // Who starts without a log is told of it, and goes on from the file.
+        let folder = server.folder().to_str().expect("it is text").to_owned();
+        let settings = [
+            ("dir", &*folder),
+            ("appendonly", "no"),
+            ("appendfsync", "always"),
+            ("save", ""),
+            ("enable-debug-command", "yes"),
+        ];
+        let mut without = Server::tenon(&settings).expect("tenon starts");
+        assert!(without.log().contains("to have them, end this server without saving"), "{}", without.log());
+        let mut client = self::client(&without);
+        assert_eq!(text(call(&mut client, "GET n")), "0");
+        if next == "SAVE" {
+            assert_eq!(call(&mut client, "INCR n"), Value::Int(1));
+            ok(&mut client, next);
+        } else {
+            ok(&mut client, "DEBUG FAULTS write:slow=100");
+            ok(&mut client, next);
+            assert_eq!(call(&mut client, "INCR n"), Value::Int(1));
+        }
+        kill(&mut without);
+        let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
+        assert_eq!(text(call(&mut self::client(&again), "GET n")), "1", "{next}: {}", again.log());
+    }
+}
+
+#[test]
 fn what_a_log_without_a_base_has_live_on_is_kept_although_its_time_has_come_since() {
     for time_ms in [500, 5_000, 50_000] {
         let (mut server, mut client) = slow_server("no");

@@ -5,6 +5,7 @@ use super::running::{Aof, OpenLog};
 use super::task::RewriteTask;
 use crate::config::Caller;
 use crate::engine::Engine;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -131,6 +132,33 @@ impl Engine {
         }
         self.refuse_writes_for_log(None);
         self.journal_has_ended();
+    }
+
+    /// A snapshot file has been saved here, under this name. Where there is no log, one that a server left before its base was
+    /// there would be played upon the file at the next start that wants a log, though its commands never ran on that: it is
+    /// deleted, as it is when a log is switched off before it has its base.
+    pub(crate) fn withdraw_log_without_base(&self, directory: &Path, name: &str) {
+        // Whoever has a log begin waits: the new one's files are not looked at.
+        let _one_at_a_time = self.config_applying.lock();
+        let is_read_at_start = *directory == *Path::new(&*self.config.dir()) && *name == *self.config.dbfilename();
+        if self.append_only().is_some() || !is_read_at_start {
+            return;
+        }
+        let names = self.aof_names();
+        let directory = names.directory();
+        match Directory::withdraw_baseless(&*self.files(), &names) {
+            Ok(false) => {}
+            Ok(true) => tracing::warn!(
+                "The append-only file in {} that was left without a base, and was not loaded, is deleted: '{name}' has been \
+                 saved without what it had",
+                directory.display()
+            ),
+            Err(error) => tracing::error!(
+                "The append-only file in {} that was left without a base could not be taken off its list: {error}. Delete it \
+                 before a start with appendonly yes: its commands would be played upon '{name}', which was saved without them",
+                directory.display()
+            ),
+        }
     }
 
     /// Has the log follow what the setting has become while data was loaded, which has ended.

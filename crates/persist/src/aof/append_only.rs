@@ -200,6 +200,10 @@ impl Directory {
     pub fn begin(mut self, settings: &Settings, hooks: Arc<dyn Hooks>) -> Result<AppendOnly, OpenError> {
         self.make()?;
         let names = &self.names;
+        if self.manifest.lacks_every_base() {
+            // It was not loaded: the new one's commands do not run on what it did.
+            self.manifest.withdraw_lacking(i64::MIN);
+        }
         let increment = self.manifest.add_increment(|seq| names.increment(seq));
         self.manifest.increments.last_mut().expect("it was just added").lacks_base = true;
         // Under its temporary name the list comes first: a start that finds a file without a list knows it by that.

@@ -12,7 +12,7 @@
 //! | nothing, or what a first start left that was interrupted | an empty log |
 //! | files of a log, and no manifest | refused: somebody has to look |
 
-use super::listing::{commit, stage};
+use super::listing::{Listing, commit, stage};
 use super::manifest::{Entry, Manifest, ManifestError};
 use super::names::{Kind, Names, is_snapshot};
 use super::read::ReadError;
@@ -239,6 +239,31 @@ impl Directory {
     /// Whether it did, and there was no older log either whose data it could stand on.
     pub fn lacks_every_base(&self) -> bool {
         self.manifest.lacks_every_base()
+    }
+
+    /// The bytes of a log that began while a server ran and has neither got its base nor an older one: its commands would be
+    /// played upon the snapshot file. `None` where there is no such log, or where its list cannot be read.
+    pub fn baseless(files: &dyn Files, names: &Names) -> Option<u64> {
+        let manifest = read_manifest(files, names).ok().flatten().filter(Manifest::lacks_every_base)?;
+        let len = |entry: &Entry| files.len(&names.path(OsStr::from_bytes(&entry.name))).ok().flatten().unwrap_or(0);
+        Some(manifest.to_load().map(len).sum())
+    }
+
+    /// Deletes a log that has no base, as a snapshot file has been saved by a server that has not loaded it: nothing that is
+    /// on disk is what its commands ran on any more. Tells whether there was one.
+    ///
+    /// # Errors
+    /// When its list cannot be written, or another server has its log here.
+    pub fn withdraw_baseless(files: &dyn Files, names: &Names) -> Result<bool, OpenError> {
+        if Directory::baseless(files, names).is_none() {
+            return Ok(false);
+        }
+        let _hold = hold(files, names)?;
+        let Some(mut manifest) = read_manifest(files, names)?.filter(Manifest::lacks_every_base) else {
+            return Ok(false);
+        };
+        let withdrawn = Listing { files, names }.withdraw(&mut manifest, i64::MIN);
+        withdrawn.map_err(tried(format!("Can't write the AOF manifest file {}", names.manifest())))
     }
 
     /// What to do about a part in which no whole record follows: a torn end of the last part is cut off if that is
