@@ -79,9 +79,7 @@ impl Job {
     /// Hands a batch to whoever comes first; gives it back when there was no room for so long.
     pub(super) fn offer(&self, batch: Batch, patience: Duration) -> Result<(), Batch> {
         let mut state = self.state.lock();
-        if state.is_full() && state.failure.is_none() {
-            self.changed.wait_for(&mut state, patience);
-        }
+        self.changed.wait_while_for(&mut state, |state| state.is_full() && state.failure.is_none(), patience);
         if state.is_full() {
             return Err(batch);
         }
@@ -99,12 +97,17 @@ impl Job {
         work: impl FnOnce(&Plan, &Batch) -> Result<Counts, FileError>,
     ) -> bool {
         let mut state = self.state.lock();
-        if state.waiting.is_empty() && !patience.is_zero() {
-            self.changed.wait_for(&mut state, patience);
+        if !patience.is_zero() {
+            self.changed.wait_while_for(&mut state, |state| state.waiting.is_empty(), patience);
         }
+        let was_full = state.is_full();
         let Some(batch) = state.waiting.pop_front() else { return false };
         state.waiting_bytes -= batch.len();
         state.running += 1;
+        if was_full {
+            // Whoever cuts waits for room, and may go on before this is done.
+            self.changed.notify_all();
+        }
         // What comes behind something wrong is of no use any more.
         let has_failed = state.failure.is_some();
         drop(state);
@@ -129,9 +132,7 @@ impl Job {
     pub(super) fn is_done_within(&self, patience: Duration) -> bool {
         let mut state = self.state.lock();
         let is_done = |state: &State| state.waiting.is_empty() && state.running == 0;
-        if !is_done(&state) {
-            self.changed.wait_for(&mut state, patience);
-        }
+        self.changed.wait_while_for(&mut state, |state| !is_done(state), patience);
         is_done(&state)
     }
 

@@ -180,10 +180,8 @@ impl Lanes {
     /// Puts a stretch behind the others; gives it back when there was no room for so long.
     pub(super) fn offer(&self, stretch: Arc<Stretch>, patience: Duration) -> Result<(), Arc<Stretch>> {
         let mut state = self.state.lock();
-        if state.is_full() && !patience.is_zero() {
-            self.room.wait_for(&mut state, patience);
-        }
-        if state.is_full() && !state.is_done() {
+        let has_no_room = |state: &mut State| state.is_full() && !state.is_done();
+        if self.room.wait_while_for(&mut state, has_no_room, patience).timed_out() {
             return Err(stretch);
         }
         state.bytes += stretch.len();
@@ -202,8 +200,11 @@ impl Lanes {
                 let mut state = self.state.lock();
                 let mut taken = state.take(preferred);
                 if taken.is_none() && !patience.is_zero() {
-                    self.work.wait_for(&mut state, patience);
-                    taken = state.take(preferred);
+                    let is_nothing_there = |state: &mut State| {
+                        taken = state.take(preferred);
+                        taken.is_none()
+                    };
+                    self.work.wait_while_for(&mut state, is_nothing_there, patience);
                 }
                 taken
             };
