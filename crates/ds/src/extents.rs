@@ -12,14 +12,13 @@
 //! ```
 
 mod runs;
-mod system;
 
+use crate::pages::{self, PAGE};
 use runs::{Run, Runs};
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use system::PAGE;
 
 /// Longer blocks than this are extents.
 const SHORT_MAX: usize = 16 * 1024;
@@ -76,8 +75,7 @@ impl State {
         let wanted = pages.checked_mul(PAGE)?;
         let len = self.next_region.max(wanted);
         // Where addresses are scarce what is wanted may still be had.
-        let (start, len) =
-            system::map(len).map(|start| (start, len)).or_else(|| Some((system::map(wanted)?, wanted)))?;
+        let (start, len) = pages::map(len).map(|start| (start, len)).or_else(|| Some((pages::map(wanted)?, wanted)))?;
         self.next_region = (self.next_region * 2).min(REGION_MAX);
         self.regions += len;
         self.given_back.put(Run { start: start / PAGE, pages: len / PAGE });
@@ -113,7 +111,7 @@ fn release_down_to(bytes: usize) {
         drop(state);
         // Outside the lock, as the system takes a while over it.
         // SAFETY: the run was free and is in neither set now, so it is nobody's but ours.
-        unsafe { system::release(run.start * PAGE, run.pages * PAGE) };
+        unsafe { pages::release(run.start * PAGE, run.pages * PAGE) };
         self::state().given_back.put(run);
     }
 }
@@ -148,7 +146,7 @@ pub fn release() {
 pub struct Extents<A>(pub A);
 
 fn is_long(layout: Layout) -> bool {
-    system::HAS_PAGES && layout.size() > SHORT_MAX && layout.align() <= PAGE
+    pages::HAS_PAGES && layout.size() > SHORT_MAX && layout.align() <= PAGE
 }
 
 fn pages_of(bytes: usize) -> usize {

@@ -11,6 +11,7 @@ pub mod listpack;
 pub mod low_water;
 pub mod memory;
 pub mod packed;
+mod pages;
 pub mod progress;
 pub mod quicklist;
 pub mod ring;

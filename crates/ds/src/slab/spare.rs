@@ -4,13 +4,12 @@
 use super::classes::CLASSES;
 use super::poison;
 use super::span::{CHUNK_BYTES, HEADER_BYTES, HEADERS_BYTES, SPAN_BYTES, SPANS_PER_CHUNK, Span, first_block, start_of};
+use crate::pages::{PAGE, discard};
 use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Bytes of a page of the system's.
-pub(super) const PAGE: usize = 4096;
 /// How many empty spans keep their pages: a lone key that comes and goes empties that of its table and that of its entry,
 /// and a script may have several such.
 const READY_MAX: usize = 8;
@@ -122,11 +121,6 @@ fn release(span: NonNull<Span>) {
 pub(super) fn release_pages(span: *mut Span, from: usize) {
     let keep = from.next_multiple_of(PAGE);
     let (start, len) = (start_of(span).wrapping_add(keep), SPAN_BYTES - keep);
-    #[cfg(all(target_os = "linux", not(miri)))]
-    // SAFETY: this part of the span is memory of ours that holds nothing, and no header; it reads as zeros afterwards.
-    unsafe {
-        libc::madvise(start.cast(), len, libc::MADV_DONTNEED);
-    }
-    #[cfg(not(all(target_os = "linux", not(miri))))]
-    let _ = (start, len);
+    // SAFETY: this part of the span is memory of ours that holds nothing, and no header.
+    unsafe { discard(start, len) };
 }
