@@ -239,7 +239,7 @@ mod tests {
         let (remote, local) = (String::new(), String::new());
         let info = ClientInfo { key, dialect: Dialect::Resp, remote, local, fd: 0, unix: false };
         let mut session = engine.open_session(engine.clients.add(info, 0));
-        session.set_proto(tenon_wire::resp::Proto::Resp3);
+        session.set_proto(tenon_wire::resp::Proto::Resp3, &mut OutBuf::new());
         engine.subscribe(&mut session, Topic::Channel, b"__keyevent@0__:expired");
         let tracker = Tracker::new(Arc::clone(&session.client), Mode::Broadcast, Echo::Wanted, None);
         let mut worker = engine.worker(0);

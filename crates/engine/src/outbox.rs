@@ -42,19 +42,14 @@ impl Outbox {
 
     /// Moves all that waits to the end of `out`.
     pub fn take(&self, out: &mut OutBuf) {
-        let pieces = {
-            let mut state = self.state.lock();
-            self.waiting.store(false, Ordering::Relaxed);
-            state.len = 0;
-            std::mem::take(&mut state.pieces)
-        };
-        for piece in pieces {
-            if piece.len() < SHARED_MIN {
-                out.tail_for(piece.len()).extend_from_slice(&piece);
-            } else {
-                out.push_shared(piece);
-            }
-        }
+        let pieces = self.take_pieces(&mut self.state.lock());
+        write_pieces(pieces, out);
+    }
+
+    fn take_pieces(&self, state: &mut State) -> Vec<Bytes> {
+        self.waiting.store(false, Ordering::Relaxed);
+        state.len = 0;
+        std::mem::take(&mut state.pieces)
     }
 
     /// Puts these pieces behind what waits, if then no more than `bytes_max` do; tells whether they are the first of those.
@@ -69,9 +64,24 @@ impl Outbox {
         Some(!self.waiting.swap(true, Ordering::Relaxed))
     }
 
-    /// Says which version of RESP what is put from now on is written in; what waits is in the one before.
-    pub fn set_proto(&self, proto: Proto) {
-        self.state.lock().proto = proto;
+    /// Says which version of RESP what is put from now on is written in; what waits is in the one before, and moves to the end
+    /// of `out`.
+    pub fn set_proto(&self, proto: Proto, out: &mut OutBuf) {
+        let mut state = self.state.lock();
+        state.proto = proto;
+        let pieces = self.take_pieces(&mut state);
+        drop(state);
+        write_pieces(pieces, out);
+    }
+}
+
+fn write_pieces(pieces: Vec<Bytes>, out: &mut OutBuf) {
+    for piece in pieces {
+        if piece.len() < SHARED_MIN {
+            out.tail_for(piece.len()).extend_from_slice(&piece);
+        } else {
+            out.push_shared(piece);
+        }
     }
 }
 
@@ -195,9 +205,16 @@ mod tests {
         });
         engine.deliver(&client, &mut parcel);
         assert_eq!((taken(&client).as_str(), letters.load(Ordering::Relaxed)), ("", 0));
-        client.outbox.set_proto(Proto::Resp3);
+        let mut out = OutBuf::new();
+        client.outbox.set_proto(Proto::Resp3, &mut out);
         engine.deliver(&client, &mut parcel);
         assert_eq!(taken(&client), ">0\r\n");
+
+        // What waits is in the old version, and comes before whatever is in the new one.
+        engine.deliver(&client, &mut parcel);
+        client.outbox.set_proto(Proto::Resp2, &mut out);
+        assert_eq!(out.take_joined(), b">0\r\n");
+        assert!(!client.outbox.is_waiting() && taken(&client).is_empty());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::tracking::{Caching, SessionTracking};
 use crate::watch::{AtWatch, DirtyFlag};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tenon_wire::OutBuf;
 use tenon_wire::resp::Proto;
 
 /// What becomes of replies (CLIENT REPLY).
@@ -291,14 +292,15 @@ impl Session {
         self.client.database.store(database as u32, Ordering::Relaxed);
     }
 
-    /// Sets the RESP version of replies.
-    pub fn set_proto(&mut self, proto: Proto) {
+    /// Sets the RESP version of replies. What the client is sent beside those is written to `out` first, as far as it is in the
+    /// version before.
+    pub fn set_proto(&mut self, proto: Proto, out: &mut OutBuf) {
         let number = match proto {
             Proto::Resp2 => 2,
             Proto::Resp3 => 3,
         };
         self.proto = proto;
-        self.client.outbox.set_proto(proto);
+        self.client.outbox.set_proto(proto, out);
         self.client.protocol.store(number, Ordering::Relaxed);
     }
 

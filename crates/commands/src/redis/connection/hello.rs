@@ -86,7 +86,7 @@ fn hello(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
         set_name(&cx.session.client, name);
     }
     if let Some(proto) = wanted.proto {
-        cx.session.set_proto(proto);
+        cx.session.set_proto(proto, reply.out());
     }
     // The answer is the first to be written in the new version.
     let mut reply = Reply::new(reply.out(), cx.session.proto);

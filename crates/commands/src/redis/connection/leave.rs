@@ -60,11 +60,10 @@ fn reset(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     cx.engine.unsubscribe_all(session);
     cx.engine.stop_monitoring(session);
     cx.engine.stop_tracking(session);
-    // Messages from before come before the answer, in the version of RESP that they were sent in.
-    session.client.outbox.take(reply.out());
     session.set_transaction(None);
     session.select(0);
-    session.set_proto(Proto::Resp2);
+    // Messages from before come before the answer, in the version of RESP that they were sent in.
+    session.set_proto(Proto::Resp2, reply.out());
     cx.engine.log_out(session);
     session.touches = true;
     session.client.no_touch.store(false, Ordering::Relaxed);
