@@ -159,16 +159,18 @@ impl Engine {
 
     fn finish_alone(&self, mut finish: Box<dyn Finish>) {
         loop {
-            // The end of the process waits for what has begun, as it does for calls.
-            let call = self.begin_lent_call();
-            let mut worker = self.worker(self.workers());
-            let further = finish.finish_alone(self, &mut worker);
-            if !worker.ready.is_empty() {
-                self.serve_left(&mut worker);
-            }
-            worker.sweep();
-            self.broadcast_changes(&mut worker);
-            self.end_lent_call(call);
+            let further = {
+                // The end of the process waits for what has begun, as it does for calls.
+                let _call = self.lent_call();
+                let mut worker = self.worker(self.workers());
+                let further = finish.finish_alone(self, &mut worker);
+                if !worker.ready.is_empty() {
+                    self.serve_left(&mut worker);
+                }
+                worker.sweep();
+                self.broadcast_changes(&mut worker);
+                further
+            };
             let Some(further) = further else { return };
             finish = further();
         }

@@ -95,10 +95,12 @@ impl ObjectPlace {
             if !self.is_lent() {
                 return Box::from_raw(self.0.cast());
             }
-            match Arc::try_unwrap(Arc::from_raw(self.lent())) {
-                Ok(lent) => Box::new(lent.object),
-                Err(lent) => Box::new(lent.object.share()),
-            }
+            let lent = self.reference();
+            // While it is copied the reference is the entry's still: whatever ends that, the entry has its object.
+            let copy = (Arc::strong_count(&lent) > 1).then(|| Box::new(lent.object.share()));
+            let lent = ManuallyDrop::into_inner(lent);
+            // Only an entry's holder lends, so nobody has begun to read it meanwhile.
+            copy.unwrap_or_else(|| Box::new(Arc::into_inner(lent).expect("nobody else reads it").object))
         }
     }
 
