@@ -9,5 +9,6 @@ pub mod patience;
 pub mod ports;
 pub mod random;
 pub mod server;
+pub mod slow_log;
 pub mod target;
 pub mod transcripts;

@@ -2,19 +2,14 @@
 //! after the next start. Knows of the files only how they are called.
 #![forbid(unsafe_code)]
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use tenon_client::{Address, Resp, Value};
 use tenon_testkit::info;
 use tenon_testkit::patience::{PATIENCE, wait_for, wait_until};
-use tenon_testkit::server::{Folder, Server};
+use tenon_testkit::server::Server;
+use tenon_testkit::slow_log::SlowLog;
 use tenon_testkit::target::Dialect;
-
-/// Of `open(2)`, on Linux for all machines that Tenon runs on.
-const O_NONBLOCK: i32 = 0o4000;
 
 fn call(client: &mut Resp, command: &str) -> Value {
     let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
@@ -33,55 +28,24 @@ fn field(client: &mut Resp, name: &str) -> String {
     info::field(client, "persistence", name)
 }
 
-fn set(key: &str) -> String {
-    format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n$1\r\nv\r\n", key.len())
-}
-
-/// A log whose first file is a pipe: it is loaded for as long as the test keeps it.
-struct SlowLog {
-    folder: Folder,
-    pipe: PathBuf,
-}
-
-impl SlowLog {
-    fn new() -> SlowLog {
-        let folder = Folder::new().expect("a folder");
-        let files = folder.path.join("appendonlydir");
-        fs::create_dir_all(&files).expect("it can be made");
-        let pipe = files.join("appendonly.aof.1.incr.aof");
-        assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
-        fs::write(files.join("appendonly.aof.2.incr.aof"), "").expect("it is written");
-        let list = "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n";
-        fs::write(files.join("appendonly.aof.manifest"), list).expect("it is written");
-        SlowLog { folder, pipe }
-    }
-
-    fn list(&self) -> String {
-        fs::read_to_string(self.pipe.with_file_name("appendonly.aof.manifest")).expect("it is there")
-    }
-
-    /// Starts a server, calls `meanwhile` when half of the log is loaded, and gives the server that has all of it.
-    fn load(&self, meanwhile: impl FnOnce(&mut Resp)) -> Server {
-        let socket = self.folder.path.join("early.sock");
-        let (dir, path) = (self.folder.path.display().to_string(), socket.display().to_string());
-        let settings = [("dir", &*dir), ("appendonly", "yes"), ("unixsocket", &*path), ("save", "")];
-        std::thread::scope(|scope| {
-            // It is there once it answers, which is when the data is.
-            let server = scope.spawn(|| Server::tenon(&settings));
-            let mut input = wait_for("somebody to read the log", || {
-                OpenOptions::new().write(true).custom_flags(O_NONBLOCK).open(&self.pipe).ok()
-            });
-            input.write_all(set("early").as_bytes()).expect("somebody reads");
-            let mut early =
-                wait_for("a server", || Resp::connect_to(&Address::Unix(socket.clone()), Some(PATIENCE)).ok());
-            assert_eq!(field(&mut early, "loading"), "1");
-            meanwhile(&mut early);
-            assert_eq!(field(&mut early, "loading"), "1");
-            input.write_all(set("late").as_bytes()).expect("somebody reads");
-            drop(input);
-            server.join().expect("it does not panic").expect("tenon starts")
-        })
-    }
+/// Starts a server, calls `meanwhile` when half of the log is loaded, and gives the server that has all of it.
+fn load(log: &SlowLog, meanwhile: impl FnOnce(&mut Resp)) -> Server {
+    let socket = log.folder.path.join("early.sock");
+    let (dir, path) = (log.folder.path.display().to_string(), socket.display().to_string());
+    let settings = [("dir", &*dir), ("appendonly", "yes"), ("unixsocket", &*path), ("save", "")];
+    std::thread::scope(|scope| {
+        // It is there once it answers, which is when the data is.
+        let server = scope.spawn(|| Server::tenon(&settings));
+        let mut log = log.writer();
+        log.set("early");
+        let mut early = wait_for("a server", || Resp::connect_to(&Address::Unix(socket.clone()), Some(PATIENCE)).ok());
+        assert_eq!(field(&mut early, "loading"), "1");
+        meanwhile(&mut early);
+        assert_eq!(field(&mut early, "loading"), "1");
+        log.set("late");
+        drop(log);
+        server.join().expect("it does not panic").expect("tenon starts")
+    })
 }
 
 fn end(mut server: Server) {
@@ -98,7 +62,7 @@ fn again(folder: &Path) -> Server {
 #[test]
 fn a_log_that_is_switched_off_and_on_while_it_is_loaded_keeps_all() {
     let log = SlowLog::new();
-    let server = log.load(|client| {
+    let server = load(&log, |client| {
         ok(client, "CONFIG SET appendonly no");
         ok(client, "CONFIG SET appendonly yes");
         // A rewrite would have only half of the data to write.
@@ -117,7 +81,7 @@ fn a_log_that_is_switched_off_and_on_while_it_is_loaded_keeps_all() {
 fn a_log_that_is_switched_off_while_it_is_loaded_stays_as_it_is() {
     let log = SlowLog::new();
     let before = log.list();
-    let server = log.load(|client| ok(client, "CONFIG SET appendonly no"));
+    let server = load(&log, |client| ok(client, "CONFIG SET appendonly no"));
     let mut client = client(&server);
     ok(&mut client, "SET last v");
     assert_eq!(call(&mut client, "EXISTS early late last"), Value::Int(3));

@@ -2,14 +2,14 @@
 #![allow(missing_docs)]
 
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
-use tenon_testkit::patience::{PATIENCE, output_of, wait_for};
+use tenon_testkit::patience::{PATIENCE, output_of};
 use tenon_testkit::ports;
 use tenon_testkit::server::{Server, find_on_path};
+use tenon_testkit::slow_log::SlowLog;
 use tenon_testkit::target::Dialect;
 
 fn file(name: &str) -> String {
@@ -80,31 +80,10 @@ fn clients_of_redis_come_in_with_a_certificate() {
     assert!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there").contains("Could not connect"));
 }
 
-/// Linux's flag of this name.
-const O_NONBLOCK: i32 = 0o4000;
-
-/// Ends what waits at the other end of a pipe, also when the test fails before it does.
-struct Writer(PathBuf);
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        // Whoever reads comes to the end of what was written, which is nothing.
-        let _ = std::fs::OpenOptions::new().read(true).write(true).open(&self.0);
-    }
-}
-
 #[test]
 fn who_comes_while_data_is_loaded_is_told_so() {
-    let folder = std::env::temp_dir().join(format!("tenon-tls-loading-{}", std::process::id()));
-    let files = folder.join("appendonlydir");
-    std::fs::create_dir_all(&files).expect("it can be made");
-    // A log whose first file is a pipe: it is loaded for as long as the test keeps it.
-    let pipe = files.join("appendonly.aof.1.incr.aof");
-    assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
-    std::fs::write(files.join("appendonly.aof.2.incr.aof"), "").expect("it is written");
-    let list = "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n";
-    std::fs::write(files.join("appendonly.aof.manifest"), list).expect("it is written");
-    let (port, memcached_port, dir) = (free_port(), free_port(), folder.display().to_string());
+    let log = SlowLog::new();
+    let (port, memcached_port, dir) = (free_port(), free_port(), log.folder.path.display().to_string());
     let (cert, key, ca) = (file("server.pem"), file("server.key.pem"), file("ca.pem"));
     let settings = [
         ("dir", &*dir),
@@ -118,7 +97,7 @@ fn who_comes_while_data_is_loaded_is_told_so() {
     std::thread::scope(|scope| {
         // It is there once it answers, which is when the data is.
         let server = scope.spawn(|| Server::tenon(&settings));
-        let writer = Writer(pipe);
+        let mut writer = log.writer();
         let get = ["--tls", "-h", "localhost", "-p", &port, "--cacert", &ca, "GET", "k"];
         let deadline = Instant::now() + PATIENCE;
         let told_in_time = || loop {
@@ -136,19 +115,14 @@ fn who_comes_while_data_is_loaded_is_told_so() {
         if let Some(said) = told("openssl", &args, "get k\r\nquit\r\n") {
             assert!(said.contains("SERVER_ERROR loading"), "{said}");
         }
-        // One that nobody reads is not opened, instead of waiting for a reader without end.
-        let mut input = wait_for("somebody to read the log", || {
-            std::fs::OpenOptions::new().write(true).custom_flags(O_NONBLOCK).open(&writer.0).ok()
-        });
-        input.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n").expect("somebody reads");
-        drop(input);
+        writer.set("k");
+        drop(writer);
         let server = server.join().expect("it does not panic").expect("tenon starts");
         if let Some(answer) = told("redis-cli", &get, "") {
             assert_eq!(answer, "v\n");
         }
-        drop((writer, server));
+        drop(server);
     });
-    std::fs::remove_dir_all(&folder).expect("it is ours");
 }
 
 #[test]
