@@ -100,3 +100,27 @@ fn of_few_keys_the_worst_go() {
     assert!(gone >= 50, "{gone} are gone");
     assert!(used_and_gone <= gone / 4, "{used_and_gone} of {gone} had been used");
 }
+
+#[test]
+fn who_hears_nothing_of_its_own_changes_hears_of_evictions() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut server = Server::new(1, &[("maxmemory-policy", "allkeys-random")]);
+    let set = |server: &mut Server, key: usize| {
+        let reply = run(server, &[b"SET", format!("key{key}").as_bytes(), &[b'x'; 1_000]]);
+        assert_eq!(reply, Value::Simple(b"OK".to_vec()));
+    };
+    (0..500).for_each(|key| set(&mut server, key));
+    limit(&mut server);
+    for words in [&[&b"HELLO"[..], b"3"][..], &[b"CLIENT", b"TRACKING", b"ON", b"BCAST", b"NOLOOP"]] {
+        run(&mut server, words);
+    }
+    (500..800).for_each(|key| set(&mut server, key));
+    run(&mut server, &[b"HELLO", b"2"]);
+    let evicted = told(&mut server, "stats", "evicted_keys");
+    let told_of = server.pushes.iter().map(|push| match &push[..] {
+        [Value::Bulk(what), Value::Array(keys)] if what == b"invalidate" => keys.len() as u64,
+        other => panic!("an invalidation was expected: {other:?}"),
+    });
+    assert!(evicted > 100, "{evicted} keys");
+    assert_eq!(told_of.sum::<u64>(), evicted);
+}

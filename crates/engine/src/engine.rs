@@ -49,7 +49,7 @@ use crate::under_way::KeysUnderWay;
 use crate::unsent::Unsent;
 use crate::uploads::Uploads;
 use crate::watchers::Watchers;
-use crate::worker::Worker;
+use crate::worker::{NOBODY, Worker};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -463,7 +463,7 @@ impl Engine {
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
         self.follow_journal(worker);
-        worker.client = 0;
+        worker.client = NOBODY;
         let next = if self.is_loading() {
             // Data that is not whole is left as it is.
             self.load_tick(worker)

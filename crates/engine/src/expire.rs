@@ -148,7 +148,7 @@ impl Engine {
             }
         }
         if self.tracking.is_active() {
-            self.key_changed(worker, self.shards.hash(entry.key()), entry.key());
+            self.key_gone(worker, entry.key());
         }
         // A script withholds what it does, not what time has done.
         let withheld = worker.record.withhold(false);

@@ -521,8 +521,7 @@ impl Engine {
             self.commit(worker);
         });
         if self.tracking.is_active() {
-            let key = entry.view().key();
-            self.key_changed(worker, self.shards.hash(key), key);
+            self.key_gone(worker, entry.view().key());
         }
         worker.room.told += usize::try_from(memory::counted_here() - before).unwrap_or(0);
         self.discard_removed(worker, database, entry);

@@ -24,6 +24,9 @@ use tenon_store::entry::{Entry, ValueRef};
 use tenon_store::hash::KeyHash;
 use tenon_store::keyspace::Keyspace;
 
+/// Whose commands run where it is no client's; no client has this number.
+pub(crate) const NOBODY: u64 = 0;
+
 /// Allocations of a value that a worker frees by itself; with more of them it goes to the reaper.
 const FREED_HERE_MAX: usize = 1_000;
 
@@ -104,7 +107,7 @@ pub struct Worker {
     /// What it knows of members of the batch that it runs next.
     pub(crate) ahead: MembersAhead,
     random: Random,
-    /// The number of the client whose commands run; 0: nobody's.
+    /// The number of the client whose commands run, or `NOBODY`.
     pub(crate) client: u64,
     /// The number of its socket.
     client_fd: i32,
@@ -157,7 +160,7 @@ impl Worker {
             waits_for_another_turn: false,
             ahead: MembersAhead::default(),
             random: Random::new(seed),
-            client: 0,
+            client: NOBODY,
             client_fd: 0,
             broadcasts: Changes::new(),
             garbage: Vec::new(),

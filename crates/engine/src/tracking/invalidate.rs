@@ -7,7 +7,7 @@ use crate::command::{Command, Flags, Run};
 use crate::engine::Engine;
 use crate::outbox::Parcel;
 use crate::session::{Roles, Session};
-use crate::worker::Worker;
+use crate::worker::{NOBODY, Worker};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_store::hash::KeyHash;
@@ -114,6 +114,15 @@ impl Engine {
                 None => _ = worker.broadcasts.insert(key.into(), worker.client),
             }
         }
+    }
+
+    /// Tells those who keep a key that it is gone, and that no command has taken it: also the client that is served meanwhile,
+    /// whatever it wants to hear of what it does itself. Its shard is held.
+    #[cold]
+    pub(crate) fn key_gone(&self, worker: &mut Worker, key: &[u8]) {
+        let served = std::mem::replace(&mut worker.client, NOBODY);
+        self.key_changed(worker, self.shards.hash(key), key);
+        worker.client = served;
     }
 
     fn tell_readers(&self, readers: &[u64], key: &[u8], writer: Option<u64>) {
