@@ -13,13 +13,13 @@ use crate::locking::{MOMENT, OnBusy};
 use crate::scripting::is_script_call;
 use crate::session::{AtExec, ReplyMode, Session, Transaction, WatchedKey};
 use crate::shards::Locked;
+use crate::snapshot::has_due_members;
 use crate::table::Resolved;
 use crate::watch::{AtWatch, DirtyFlag};
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenon_ds::progress;
-use tenon_store::keyspace::is_past;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::Reply;
 
@@ -126,7 +126,8 @@ impl Engine {
             let keyspace = state.shard.database(watch.database);
             let slot = keyspace.and_then(|keyspace| Some((keyspace, keyspace.find(hash, &watch.key)?)));
             if let Some((keyspace, slot)) = slot {
-                let expired = is_past(keyspace.entry(slot).due_ms(), worker.clock.now_ms);
+                let now_ms = worker.clock.now_ms;
+                let expired = keyspace.entry(slot).is_past(now_ms) || has_due_members(keyspace.entry(slot), now_ms);
                 dirty |= expired && watch.found == AtWatch::Current;
             }
             if let Some(watchers) = &mut state.watched

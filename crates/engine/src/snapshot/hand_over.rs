@@ -272,8 +272,9 @@ fn may_change_at(reads_at_ms: Option<u64>, entry: EntryRef<'_>) -> bool {
     reads_at_ms.is_none_or(|now_ms| has_due_members(entry, now_ms))
 }
 
-/// Whether members of a key are due that nobody may read, and not the key as a whole, which is quick to take out.
-fn has_due_members(entry: EntryRef<'_>, now_ms: u64) -> bool {
+/// Whether members of a key are due that nobody may read, and not the key as a whole, which is quick to take out. What a
+/// stream remembers of its producers is nothing that it holds.
+pub(crate) fn has_due_members(entry: EntryRef<'_>, now_ms: u64) -> bool {
     is_past(entry.members_due_ms(), now_ms)
         && !entry.is_past(now_ms)
         && ValueType::of(entry.value()) != ValueType::Stream

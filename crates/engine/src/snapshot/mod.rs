@@ -19,7 +19,7 @@ mod shared;
 
 pub(crate) use begin::KnownSnapshot;
 pub use begin::{Begun, SnapshotOptions, Snapshots};
-pub(crate) use hand_over::CHANGES;
+pub(crate) use hand_over::{CHANGES, has_due_members};
 pub(crate) use priority::yield_to_workers;
 pub use scanner::Report;
 pub use shared::{Progress, Snapshot};
