@@ -3,6 +3,7 @@
 use tenon_engine::Engine;
 use tenon_engine::config::{Caller, Config, Machine};
 use tenon_engine::replay::Replayer;
+use tenon_engine::store::types::Stream;
 use tenon_engine::string;
 
 #[test]
@@ -31,4 +32,26 @@ fn a_log_may_hold_longer_strings_than_clients_may_make_by_now() {
         string::len(cx.string(slot).expect("it is a string"))
     });
     assert_eq!(len, 5_000_001);
+}
+
+#[test]
+fn a_group_has_read_as_much_as_the_log_says() {
+    let engine = Engine::new(Config::new(Machine::detect()), tenon_commands::ALL, 1);
+    let mut worker = engine.worker(0);
+    let mut replayer = Replayer::new(&engine);
+    // The stream was told of less since.
+    for words in [
+        &[&b"XADD"[..], b"s", b"1-0", b"f", b"v"][..],
+        &[b"XGROUP", b"CREATE", b"s", b"created", b"0", b"ENTRIESREAD", b"7"],
+        &[b"XGROUP", b"CREATE", b"s", b"set", b"0"],
+        &[b"XGROUP", b"SETID", b"s", b"set", b"1-0", b"ENTRIESREAD", b"6"],
+    ] {
+        replayer.command(&mut worker, words).expect("it was written");
+    }
+    let read = engine.with_key(&mut worker, 0, engine.shards.hash(b"s"), b"s", |cx| {
+        let slot = cx.find().expect("it was added to");
+        let stream = cx.collection::<Stream>(slot).expect("it is a stream");
+        [&b"created"[..], b"set"].map(|name| stream.group(name).expect("it was made").entries_read())
+    });
+    assert_eq!(read, [Some(7), Some(6)]);
 }

@@ -162,22 +162,40 @@ impl Options {
         }
         Ok(options)
     }
+
+    /// How many entries the group has read, of so many that there ever were: no more than those, where a client says it. What
+    /// a log says is so: a group whose stream was told of less by XSETID has read more.
+    fn entries_read(&self, entries_added: u64, is_replaying: bool) -> Option<u64> {
+        let entries_max = if is_replaying { u64::MAX } else { entries_added };
+        self.entries_read.map(|entries| entries.min(entries_max))
+    }
+}
+
+/// Puts CREATE or SETID down with the number of entries that it came to.
+fn log_with_entries_read(cx: &mut KeyCx<'_>, args: &Args<'_>, entries_read: Option<u64>) -> Effect {
+    let is_number = |at: usize| at > 5 && args.is(at - 1, "ENTRIESREAD");
+    let word = |(at, word)| match entries_read {
+        Some(entries) if is_number(at) => Word::Unsigned(entries),
+        _ => Word::Bytes(word),
+    };
+    let words: Vec<Word<'_>> = args.from(0).enumerate().map(word).collect();
+    cx.log(&words)
 }
 
 fn create(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let options = Options::parse(args, true)?;
+    let is_replaying = cx.is_replaying();
     let create = |stream: &mut Stream| {
         if args.len() > CREATE_LEN_MAX {
             return Err(wrong_form(args));
         }
         let state = stream.state();
         let last_id = if args.get(4) == b"$" { state.last_id } else { parse_id(args.get(4), 0)? };
-        // It has not read more than there ever was.
-        let entries_read = options.entries_read.map(|entries| entries.min(state.entries_added));
+        let entries_read = options.entries_read(state.entries_added, is_replaying);
         if !stream.add_group(args.get(3), stream::Group::new(last_id, entries_read)) {
             return Err(BUSY_GROUP);
         }
-        Ok(Change::aside(Some("xgroup-create"), ()))
+        Ok(Change::aside(Some("xgroup-create"), entries_read))
     };
     let limits_of_new = if options.makes_stream { limits_of_new(cx) } else { None };
     let create = |stream: &mut Stream| {
@@ -187,10 +205,12 @@ fn create(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         }
         Ok(change)
     };
-    let ((), mut effect) =
+    let (entries_read, mut effect) =
         if options.makes_stream { cx.update(create)? } else { cx.update_existing(create)?.ok_or(NO_KEY)? };
+    if limits_of_new.is_some() || entries_read != options.entries_read {
+        effect = log_with_entries_read(cx, args, entries_read);
+    }
     if let Some(limits) = limits_of_new {
-        _ = cx.log_of(&[], args.from(0).map(Word::Bytes));
         effect = log_limits(cx, limits);
     }
     reply.ok();
@@ -213,6 +233,7 @@ fn update_group<R>(
 fn set_id(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let options = Options::parse(args, false)?;
     let (key, name) = (args.get(2), args.get(3));
+    let is_replaying = cx.is_replaying();
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let state = stream.state();
         let group = stream.group_mut(name).ok_or_else(|| no_group(name, key))?;
@@ -220,10 +241,14 @@ fn set_id(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
             return Err(wrong_form(args));
         }
         let last_id = if args.get(4) == b"$" { state.last_id } else { parse_bound(args.get(4), 0)? };
-        group.set_position(last_id, options.entries_read.map(|entries| entries.min(state.entries_added)));
-        Ok(Change::aside(Some("xgroup-setid"), ()))
+        let entries_read = options.entries_read(state.entries_added, is_replaying);
+        group.set_position(last_id, entries_read);
+        Ok(Change::aside(Some("xgroup-setid"), entries_read))
     })?;
-    let ((), effect) = outcome.ok_or(NO_KEY)?;
+    let (entries_read, mut effect) = outcome.ok_or(NO_KEY)?;
+    if entries_read != options.entries_read {
+        effect = log_with_entries_read(cx, args, entries_read);
+    }
     reply.ok();
     Ok(effect)
 }
