@@ -381,15 +381,19 @@ impl Interpreter {
             result
         });
         self.state.input.clear();
-        self.look_at_garbage();
+        // A call that did not end as usual has left its words or its reply.
+        calls::settle(&self.state);
         self.go_on_panicking();
-        match (result, self.state.written.take()) {
+        let outcome = match (result, self.state.written.take()) {
             (Ok(_), Some(Written::Whole(errors))) => Outcome::Done(errors),
             (Ok(_), Some(Written::Stopped(stop))) => Outcome::Stopped(stop, None),
             (Ok(_), Some(Written::TooLong)) => broken(b"not enough memory for the reply".to_vec()),
             (Ok(value), None) => self.failed(value),
             (Err(error), _) => self.failed(Value::Error(Box::new(error))),
-        }
+        };
+        self.state.kept.take();
+        self.look_at_garbage();
+        outcome
     }
 
     /// A panic of the run that has ended goes on from here, as it would from any other command.

@@ -446,7 +446,18 @@ function real.load(...)
   return compile(concat(pieces), name and tostring(name) or "=(load)", env)
 end
 
+local is_eval = false
+local called, its_keys, its_args
+local function call_it()
+  return called(its_keys, its_args)
+end
+
 local function finish(...)
+  -- Its words go with the run: the next one needs the room. Their names stay, else the table would grow anew.
+  if is_eval then
+    is_eval, real.KEYS, real.ARGV = false, false, false
+  end
+  called, its_keys, its_args = nil, nil, nil
   if collector_changed then
     collector_changed = false
     collectgarbage("restart")
@@ -461,18 +472,13 @@ local function run(f)
   return finish(xpcall(f, describe))
 end
 
-local called, its_keys, its_args
-local function call_it()
-  return called(its_keys, its_args)
-end
-
 local env_metatable = getmetatable(env)
 
 return {
   env = env,
   -- An EVAL script.
   eval = function(f, keys, args)
-    real.KEYS, real.ARGV = keys, args
+    is_eval, real.KEYS, real.ARGV = true, keys, args
     return run(f)
   end,
   -- A function of a library.

@@ -331,3 +331,19 @@ proptest! {
         prop_assert_eq!(over_stack, over_mlua);
     }
 }
+
+#[test]
+fn the_words_of_a_run_go_with_it() {
+    const LEN: usize = 5 << 20;
+    let limited = interpreter(8 << 20);
+    for byte in [b'a', b'b', b'c'] {
+        let got = run(&limited, "return #ARGV[1]", &[&vec![byte; LEN]], &mut canned(b""));
+        assert_eq!(got, Ok(format!(":{LEN}\r\n").into_bytes()), "each has room alone");
+    }
+    let unlimited = interpreter(0);
+    let before = unlimited.memory();
+    run(&unlimited, "return 1", &[&vec![b'a'; LEN]], &mut canned(b"")).expect("it ends well");
+    while unlimited.collect_some() {}
+    let after = unlimited.memory();
+    assert!(after < before + LEN / 2, "{after} bytes are left, {before} before");
+}

@@ -186,6 +186,26 @@ fn telling_of_evicted_keys_drives_out_no_others() {
 }
 
 /// Writes keys of a name of their own.
+/// A script's call whose reply or words are too much for the script leaves none of them behind, where nothing would free them
+/// but another call of a script.
+#[test]
+fn a_scripts_call_that_fails_leaves_nothing() {
+    const LEN: usize = 30 << 20;
+    let server = Server::tenon(&[("workers", "1"), ("script-memory-max", "40mb")]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let mut connection = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+    let value = vec![b'v'; 2 * LEN];
+    assert_eq!(connection.call(&[b"SET", b"big", &value]).expect("a reply"), Value::Simple(b"OK".to_vec()));
+    let error = connection.call(&[b"EVAL", b"return redis.call('get', 'big')", b"0"]).expect("a reply");
+    assert!(matches!(&error, Value::Error(text) if text.starts_with(b"ERR")), "{error:?}");
+    let script = b"redis.pcall('set', 'k', ARGV[1], {}) return 1";
+    assert_eq!(connection.call(&[b"EVAL", script, b"0", &value[..LEN]]).expect("a reply"), Value::Int(1));
+    assert_eq!(connection.call(&[b"DEL", b"big"]).expect("a reply"), Value::Int(1));
+    let used =
+        |connection: &mut Resp| info::field(connection, "memory", "used_memory").parse::<usize>().expect("bytes");
+    wait_until("all of it to be freed", || used(&mut connection) < LEN / 2);
+}
+
 fn write(connection: &mut Resp, name: &str) {
     let keys: Vec<String> = (0..AT_ONCE).map(|number| format!("{name}:{number}")).collect();
     set_all(connection, &keys, &[b'v'; 100]);

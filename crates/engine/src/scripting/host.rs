@@ -141,18 +141,42 @@ impl Drop for ScriptHost<'_, '_> {
             self.engine.shards.stray.end();
         }
         if let Some(long) = self.long.take() {
-            self.end_long(&long);
+            self.engine.end_long_script(&long);
         }
     }
 }
 
-impl<'e> ScriptHost<'_, 'e> {
-    #[cold]
-    fn end_long(&self, long: &Arc<LongScript>) {
-        let waiting = self.engine.scripts.running.end(long, &self.engine.pause);
-        self.engine.go_on(waiting);
-    }
+/// What others know of a script that is to start anew. It goes on where nobody kills it.
+pub(crate) struct BetweenRuns<'e> {
+    pub(crate) engine: &'e Engine,
+    pub(crate) long: Option<Arc<LongScript>>,
+}
 
+impl BetweenRuns<'_> {
+    /// Whether it may start anew: until it has taken long again it is not busy.
+    pub(crate) fn may_go_on(&self) -> bool {
+        let running = &self.engine.scripts.running;
+        self.long.as_ref().is_none_or(|long| running.begin_anew(long, &self.engine.pause))
+    }
+}
+
+impl Drop for BetweenRuns<'_> {
+    fn drop(&mut self) {
+        if let Some(long) = self.long.take() {
+            self.engine.end_long_script(&long);
+        }
+    }
+}
+
+impl Engine {
+    #[cold]
+    fn end_long_script(&self, long: &Arc<LongScript>) {
+        let waiting = self.scripts.running.end(long, &self.pause);
+        self.go_on(waiting);
+    }
+}
+
+impl<'e> ScriptHost<'_, 'e> {
     /// Writes to the log what has waited.
     fn say(&mut self) {
         self.unsaid.drain(..).for_each(|(level, text)| log(level, &text));

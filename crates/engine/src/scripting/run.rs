@@ -1,6 +1,6 @@
 //! EVAL and FCALL: what must hold before a script runs, its shards, its run, and what its client is told. Knows no Lua.
 
-use super::host::{Reach, Rights, ScriptHost, Subject};
+use super::host::{BetweenRuns, Reach, Rights, ScriptHost, Subject};
 use super::interpreters::{Compiled, Interpreters};
 use super::known::{Known, Origin, Sha};
 use super::reaching::Reached;
@@ -216,6 +216,7 @@ impl Engine {
     pub(crate) fn tidy_interpreters(&self, worker: &mut Worker) -> bool {
         let Some(interpreters) = &mut worker.interpreters else { return false };
         interpreters.follow_flushes(self.scripts.known.flushes());
+        interpreters.follow(&self.scripts.libraries);
         let is_left = interpreters.collect_some();
         let (eval, functions) = interpreters.memory();
         worker.stats.note_lua(eval, functions);
@@ -325,6 +326,7 @@ impl Engine {
         let mut indexes = if needs_everything { everything() } else { self.shards.indexes(keys) };
         let (database, started_ns) = (cx.session.database, monotonic_ns());
         let mut is_stray = false;
+        let mut between = BetweenRuns { engine: self, long: None };
         for attempt in 0.. {
             let reach = match &mut cx.held {
                 Some(held) => Reach::Given(&mut **held),
@@ -354,7 +356,7 @@ impl Engine {
                 wrote: false,
                 wanted: Vec::new(),
                 unsaid: Vec::new(),
-                long: None,
+                long: between.long.take(),
                 is_stray: std::mem::take(&mut is_stray),
                 begins_as_stray: false,
                 is_recording: true,
@@ -363,14 +365,19 @@ impl Engine {
             };
             let (words, rest) = (args.from(3), args.from(3 + keys.len()));
             let keys_of = Taken { words, left: keys.len() };
-            let outcome = match runnable {
+            let mut outcome = match runnable {
                 Runnable::Script(_) => interpreter.eval(runnable.script(), keys_of, rest, &mut host, reply),
                 Runnable::Function(_) => interpreter.call(runnable.script(), keys_of, rest, &mut host, reply),
             };
             host.serve();
-            if matches!(outcome, Outcome::Stopped(Stop::Restart, _)) {
+            if let Outcome::Stopped(stop @ Stop::Restart, _) = &mut outcome {
                 // It is said again.
                 host.unsaid.clear();
+                // Whoever waits to kill it goes on waiting.
+                between.long = host.long.take();
+                if !between.may_go_on() {
+                    *stop = Stop::Killed;
+                }
             }
             let (wanted, begins_as_stray) = (std::mem::take(&mut host.wanted), host.begins_as_stray);
             drop(host);

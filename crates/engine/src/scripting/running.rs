@@ -143,6 +143,16 @@ impl Running {
         state.waiting()
     }
 
+    /// A long script starts anew, and is not busy before it has taken long once more; `false`: it was killed before.
+    pub(crate) fn begin_anew(&self, script: &LongScript, pause: &Pause) -> bool {
+        // Under the lock, so that nobody kills it in between who has found it busy.
+        let _state = self.state.lock();
+        if script.is_busy.swap(false, Ordering::AcqRel) {
+            pause.end_busy();
+        }
+        !script.is_killed()
+    }
+
     /// Takes one away; gives the clients that wait to kill one, which are to try again.
     #[must_use = "who waits is to be told"]
     pub(crate) fn end(&self, ended: &Arc<LongScript>, pause: &Pause) -> Vec<ConnectionKey> {
@@ -264,6 +274,19 @@ mod tests {
         assert_eq!(running.become_busy(&second, &pause), [other]);
         assert!(!running.waits(other), "there is something to kill");
         assert!(running.end(&second, &pause).is_empty());
+    }
+
+    #[test]
+    fn who_starts_anew_is_waited_for_and_stays_killed() {
+        let (running, pause) = (Running::default(), Pause::default());
+        let script = begin(&running, Kind::Script, false);
+        assert!(running.waits(client(1)));
+        assert!(running.begin_anew(&script, &pause));
+        assert!(running.waits(client(1)), "it goes on");
+        assert_eq!(running.become_busy(&script, &pause), [client(1)]);
+        assert!(!running.waits(client(1)) && running.kill(Kind::Script).is_ok());
+        assert!(!running.begin_anew(&script, &pause) && running.busy().is_none());
+        assert!(running.end(&script, &pause).is_empty());
     }
 
     #[test]

@@ -268,6 +268,11 @@ fn running_function(client: &mut Resp) -> Option<Value> {
 
 const ENDLESS: &[u8] = b"#!lua name=lib
     redis.register_function('endless', function() while true do end end)
+    redis.register_function('anew', function()
+        repeat until redis.call('PUBSUB', 'NUMSUB', 'go-on')[2] > 0
+        redis.call('DBSIZE') -- needs all shards: it begins once more with them
+        while true do end
+    end)
     redis.register_function('until_heard', function()
         repeat until redis.call('PUBSUB', 'NUMSUB', 'end')[2] > 0
         return 'heard'
@@ -391,6 +396,28 @@ fn a_kill_waits_until_what_runs_counts_as_busy() {
     let killed = slow.receive().expect("it has ended");
     assert!(matches!(&killed, Value::Error(error) if error.starts_with(b"ERR Script killed")), "{killed:?}");
     assert_eq!(running_function(&mut client), None);
+}
+
+#[test]
+fn a_kill_waits_for_a_script_that_starts_anew() {
+    let server = one_worker(&[]);
+    let [mut client, mut killer, mut slow] = [connect(&server), connect(&server), connect(&server)];
+    assert_eq!(client.call(&[b"FUNCTION", b"LOAD", ENDLESS]).expect("a reply"), bulk("lib"));
+    slow.send(&[b"FCALL", b"anew", b"0"]).expect("it is sent");
+    wait_until("the function", || running_function(&mut client).is_some());
+    killer.send(&[b"FUNCTION", b"KILL"]).expect("it is sent");
+    assert_waits(&mut killer);
+    let mut heard = connect(&server);
+    send(&mut heard, "SUBSCRIBE go-on");
+    wait_until("its second run", || {
+        let Value::Bulk(stats) = call(&mut client, "INFO commandstats") else { panic!("INFO is text") };
+        String::from_utf8(stats).expect("INFO is text").contains("cmdstat_dbsize:calls=1,")
+    });
+    assert_waits(&mut killer);
+    assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
+    assert_eq!(killer.receive().expect("a reply"), ok());
+    let killed = slow.receive().expect("it has ended");
+    assert!(matches!(&killed, Value::Error(error) if error.starts_with(b"ERR Script killed")), "{killed:?}");
 }
 
 #[test]
