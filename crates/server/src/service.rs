@@ -314,6 +314,10 @@ impl Service for Tenon {
         connection.waits_for_others()
     }
 
+    fn note_gone(&self, connection: &Connection) {
+        connection.client().killed.store(true, Ordering::Release);
+    }
+
     fn wakes_in(&self, worker: &Worker) -> Option<Duration> {
         let ends_rest = self.engine.ends_rest(worker);
         self.engine.next_end_of_wait(worker).into_iter().chain(ends_rest).min()

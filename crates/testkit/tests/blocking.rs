@@ -219,6 +219,21 @@ fn nothing_is_taken_for_a_client_that_was_killed() {
 }
 
 #[test]
+fn nothing_is_taken_for_clients_that_have_gone_together() {
+    let server = Server::tenon(&[("workers", "1")]).expect("tenon starts");
+    let mut pusher = client(&server);
+    // More ends than a turn deals with.
+    let mut going: Vec<Resp> = (0..200).map(|_| client(&server)).collect();
+    going.iter_mut().for_each(|client| client.send(&[b"BLPOP", b"k", b"0"]).expect("sent"));
+    await_blocked(&mut pusher, going.len());
+    drop(going);
+    let push: &[&[u8]] = &[b"RPUSH", b"k", b"v"];
+    pusher.pipeline(&[push; 100]).expect("replies");
+    assert_eq!(call(&mut pusher, &["LLEN", "k"]), Value::Int(100));
+    await_blocked(&mut pusher, 0);
+}
+
+#[test]
 fn those_whose_time_is_over_leave_the_others_their_turn() {
     let server = server();
     let mut pusher = client(&server);

@@ -235,6 +235,12 @@ pub trait Service: Send + Sync + 'static {
         true
     }
 
+    /// Notes that the client of a parked connection that is dropped has ended its side, some time before the connection is
+    /// closed: nothing is to be done for it any more.
+    fn note_gone(&self, connection: &Self::Connection) {
+        let _ = connection;
+    }
+
     /// How many connections all workers together may have. Read for each new connection.
     fn max_clients(&self) -> usize;
 

@@ -325,6 +325,14 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     #[inline(never)]
     fn on_more_than_input(&mut self, worker: &mut S::Worker, key: Key, event: Event) -> bool {
         if (event.broken || event.peer_ended) && !self.slow_lane.may_end_now() {
+            if let Some(connection) = self.connections.get_mut(key)
+                && connection.phase == Phase::Parked
+                && let Some(state) = &connection.state
+                && self.service.drops_parked(state)
+            {
+                // What comes before its turn is for others.
+                self.service.note_gone(state);
+            }
             self.take_slow_lane(key, event);
             return false;
         }
