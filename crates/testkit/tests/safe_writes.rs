@@ -1,8 +1,9 @@
 //! WAITAOF with an append-only file, as processes see it: who waits is answered when its writes are on disk. Knows the log by
 //! its settings only.
 
+use std::process::Command;
 use std::time::Duration;
-use tenon_client::{Resp, Value};
+use tenon_client::{Memcache, Resp, Value};
 use tenon_testkit::patience::{self, wait_until};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -83,4 +84,35 @@ fn a_log_that_ends_ends_the_wait() {
     let expected = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
     assert!(matches!(&reply, Value::Error(text) if text == expected.as_bytes()), "{reply:?}");
     assert_eq!(call(&mut writer, "WAITAOF 0 0 0"), copies(0, 0));
+}
+
+#[test]
+fn a_reply_confirms_what_its_client_has_written_silently_before() {
+    for front_end in [Dialect::Memcache, Dialect::Redis] {
+        let mut server = server("always");
+        let (mut first, mut controller) = (client(&server), client(&server));
+        call(&mut controller, "DEBUG FAULTS sync:slow=1000");
+        // What comes while this is synced waits for the next time.
+        first.send(&[b"SET", b"first", b"v"]).expect("sent");
+        await_text(&mut controller, "GET first", "v");
+        std::thread::sleep(Duration::from_millis(100));
+        if front_end == Dialect::Memcache {
+            let address = server.address(front_end).expect("it is spoken");
+            let mut client = Memcache::connect_to(address, PATIENCE).expect("connected");
+            client.send_raw(b"set k 0 0 1 noreply\r\nv\r\n").expect("sent");
+            await_text(&mut controller, "GET k", "v");
+            assert_eq!(client.exchange(b"mn").expect("an answer"), b"MN");
+        } else {
+            let mut client = client(&server);
+            client.send_raw(b"CLIENT REPLY OFF\r\nSET k v\r\n").expect("sent");
+            await_text(&mut controller, "GET k", "v");
+            assert_eq!(call(&mut client, "CLIENT REPLY ON"), Value::Simple(b"OK".to_vec()));
+        }
+        let pid = server.pid().to_string();
+        assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
+        server.wait_for_end(patience::PATIENCE).expect("it ends");
+        let folder = server.folder().to_str().expect("it is text").to_owned();
+        let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
+        assert_eq!(call(&mut client(&again), "EXISTS k"), Value::Int(1), "{front_end:?}");
+    }
 }

@@ -17,6 +17,8 @@ pub(super) struct Connection<C, S> {
     pub(super) intake: Intake,
     /// What has happened to it, while it waits for its turn among those that take long.
     pub(super) in_slow_lane: Option<Event>,
+    /// Up to where the log has to be on disk for what was done and not answered: the next reply confirms that, too. 0: nothing.
+    pub(super) silent_until: u64,
     /// When bytes last came or went.
     pub(super) active_at: Instant,
     /// How much unsent output the service knows of, in bytes.

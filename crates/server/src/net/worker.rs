@@ -406,8 +406,14 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             Ok(flow) => flow,
             Err(_) => return self.close_panicked(worker, key),
         };
-        if !reply.is_empty() {
-            let hold_until = holds(self.service, worker);
+        let mut hold_until = holds(self.service, worker);
+        if reply.is_empty() {
+            connection.silent_until = hold_until.unwrap_or(connection.silent_until);
+        } else {
+            if connection.silent_until > 0 {
+                let silent = std::mem::take(&mut connection.silent_until);
+                hold_until = hold_until.max(Some(silent).filter(|silent| *silent > self.service.durable()));
+            }
             if connection.held.bytes() > 0 || hold_until.is_some() {
                 if connection.held.bytes() == 0 {
                     self.holding.push(key);

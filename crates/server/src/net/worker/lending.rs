@@ -186,7 +186,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         flow: std::thread::Result<Flow>,
         reply: Box<OutBuf>,
     ) {
-        let hold_until = if reply.is_empty() { None } else { self.service.holds(worker) };
+        let hold_until = self.service.holds(worker);
         self.end_lent(worker);
         self.service.note_on_its_way(0, reply.memory());
         self.send_after(Returned::Call(EndedCall { key, state, flow, reply, hold_until }));

@@ -129,6 +129,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             phase,
             intake,
             in_slow_lane: None,
+            silent_until: 0,
             active_at: self.now,
             unsent_noted: 0,
             over_soft_since: None,
