@@ -87,7 +87,7 @@ impl Engine {
         }
         // What others have sent before these commands came stands before their replies.
         if session.client.outbox.is_waiting() {
-            session.client.outbox.take(out);
+            self.take_messages(session, out);
         }
         let mut ran = 0;
         let mut args_from = 0;
@@ -252,7 +252,7 @@ impl Engine {
         let started = Instant::now();
         session.client.paused.store(false, Ordering::Relaxed);
         if session.client.outbox.is_waiting() {
-            session.client.outbox.take(out);
+            self.take_messages(session, out);
         }
         if session.client.killed.load(Ordering::Relaxed) {
             session.closing = true;
@@ -411,7 +411,7 @@ impl Engine {
         // What the command has brought upon its own client comes right behind its reply: with a later message, if that is still
         // to come, also where another thread is answering it already.
         if session.client.outbox.is_waiting() && !session.is_parked() {
-            session.client.outbox.take(out);
+            self.take_messages(session, out);
         }
         session.reply = session.reply.after_command();
         session.end_caching(match &call.target {

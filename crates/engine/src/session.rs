@@ -237,10 +237,10 @@ impl Session {
         self.parked.is_some()
     }
 
-    /// Whether what it is parked for comes by itself, its command's next slice or the end of what ran before its pause: what
-    /// the client asks for is done, whether it goes on sending or not.
+    /// Whether what it is parked for comes by itself, its command's next slice, the end of what ran before its pause, or of what
+    /// is done on another thread: what the client asks for is done, whether it goes on sending or not.
     pub fn is_sure_of_answer(&self) -> bool {
-        matches!(self.parked, Some(Parked::InSlices(_) | Parked::Pausing(_)))
+        matches!(self.parked, Some(Parked::InSlices(_) | Parked::Pausing(_) | Parked::Away { .. }))
     }
 
     /// What the client does beside asking and being answered.

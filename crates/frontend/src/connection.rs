@@ -114,8 +114,19 @@ impl Connection {
                 // Who has waited for a key is answered first: what it is told may come of its own command.
                 let flow = if self.is_blocked() { self.unblocked(engine, worker, out) } else { Flow::Stay };
                 let before = out.len();
+                match self {
+                    Connection::Resp(connection) => connection.take_messages(engine, out),
+                    Connection::Memcache(connection) => {
+                        if !connection.may_stay(engine) {
+                            return Flow::Close;
+                        }
+                        connection.client().outbox.take(out);
+                    }
+                }
                 let client = self.client();
-                client.outbox.take(out);
+                if client.killed.load(Ordering::Acquire) {
+                    return Flow::Close;
+                }
                 let sent = (out.len() - before) as u64;
                 worker.stats.sent(sent);
                 client.sent_bytes.fetch_add(sent, Ordering::Relaxed);

@@ -146,7 +146,8 @@ impl MemcacheConnection {
             self.is_new = false;
             self.binary = (input[0] == REQUEST_MAGIC).then(BinaryDecoder::new);
         }
-        if !self.may_stay(engine) {
+        // Who was killed runs no further request.
+        if self.client.killed.load(Ordering::Acquire) || !self.may_stay(engine) {
             return Flow::Close;
         }
         if self.is_watching {

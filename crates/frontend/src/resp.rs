@@ -83,6 +83,11 @@ impl RespConnection {
         engine.may_stay_subscribed(&mut self.session)
     }
 
+    /// Moves what the client is sent beside replies to the end of `out`.
+    pub(crate) fn take_messages(&mut self, engine: &Engine, out: &mut OutBuf) {
+        engine.take_messages(&mut self.session, out);
+    }
+
     /// Where the next bytes belong, if they are part of a long argument.
     pub(crate) fn room(&mut self) -> Option<&mut Vec<u8>> {
         self.filling.as_mut()?.room()

@@ -496,3 +496,16 @@ fn random_requests_never_stop_the_server() {
         assert_eq!(host.says(&mut other, "set x 0 0 1\r\n1\r\nget x\r\n"), "STORED\r\nVALUE x 0 1\r\n1\r\nEND\r\n");
     }
 }
+
+#[test]
+fn who_was_killed_runs_no_further_request() {
+    for first in ["", "get k\r\n"] {
+        let mut host = Host::new();
+        let (mut client, mut other) = (host.memcached(), host.memcached());
+        host.says(&mut client, first);
+        host.engine.clients.kill(client.connection.client());
+        assert_eq!(host.says(&mut client, "set k 0 0 1\r\nv\r\n"), "");
+        assert_eq!(client.flow, Flow::Close);
+        assert_eq!(host.says(&mut other, "get k\r\n"), "END\r\n");
+    }
+}

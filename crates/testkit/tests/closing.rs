@@ -2,8 +2,9 @@
 //! cannot say, as it does not know the addresses.
 
 use std::io::ErrorKind;
+use std::net::Shutdown;
 use std::time::Duration;
-use tenon_client::{Address, Resp, Value};
+use tenon_client::{Address, Resp, Stream, Value};
 use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -118,4 +119,41 @@ fn what_a_client_watches_and_has_subscribed_to_is_its_memory() {
     assert_eq!(other.call(&[b"CONFIG", b"SET", b"maxmemory-clients", b"100000"]).expect("a reply"), ok());
     assert!(is_closed(&mut client));
     assert_eq!(other.call(&[b"PING"]).expect("a reply"), Value::Simple(b"PONG".to_vec()));
+}
+
+#[test]
+fn nothing_reaches_a_subscriber_behind_the_loss_of_its_rights() {
+    let server = Server::tenon(&[("workers", "1")]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    for (publishing, revoking) in [("m1", "resetchannels"), ("m2", "resetchannels &other")] {
+        let (mut admin, mut subscriber) = (connect(address), connect(address));
+        let set = [&b"ACL"[..], b"SETUSER", b"u", b"on", b"nopass", b"+@all", b"&ch"];
+        assert_eq!(admin.call(&set).expect("a reply"), ok());
+        assert_eq!(subscriber.call(&[b"AUTH", b"u", b"x"]).expect("a reply"), ok());
+        subscriber.call(&[b"SUBSCRIBE", b"ch"]).expect("a reply");
+        let mut revoke = vec![&b"ACL"[..], b"SETUSER", b"u"];
+        revoke.extend(revoking.split(' ').map(str::as_bytes));
+        let message = |text: &'static str| [&b"PUBLISH"[..], b"ch", text.as_bytes()];
+        let replies = admin.pipeline(&[&message(publishing), &revoke, &message("secret")]).expect("replies");
+        assert_eq!(replies[..2], [Value::Int(1), ok()]);
+        // What came before may be lost with the connection, and nothing else comes.
+        while let Ok(value) = subscriber.receive() {
+            let Value::Array(words) = value else { panic!("a message was expected: {value:?}") };
+            assert_eq!(words[2], Value::Bulk(publishing.as_bytes().to_vec()));
+        }
+    }
+}
+
+#[test]
+fn who_sends_no_more_is_answered_by_what_takes_its_time() {
+    let server = Server::tenon(&[("enable-debug-command", "yes")]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let (mut client, mut other) = (connect(address), connect(address));
+    assert_eq!(other.call(&[b"DEBUG", b"FAULTS", b"sync:slow=300"]).expect("a reply"), ok());
+    client.send_raw(b"SAVE\r\nPING\r\n").expect("sent");
+    let Stream::Tcp(stream) = client.stream() else { panic!("it is over TCP") };
+    stream.shutdown(Shutdown::Write).expect("it is open");
+    assert_eq!(client.receive().expect("a reply"), ok());
+    assert_eq!(client.receive().expect("a reply"), Value::Simple(b"PONG".to_vec()));
+    assert!(is_closed(&mut client) && server.folder().join("dump.rdb").is_file());
 }

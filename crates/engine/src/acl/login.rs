@@ -11,6 +11,8 @@ use crate::errors::CmdError;
 use crate::session::Session;
 use crate::worker::Worker;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tenon_wire::OutBuf;
 
 impl Engine {
     /// A new client's session: it is the default user, and has to authenticate if that one needs a password.
@@ -124,17 +126,30 @@ impl Engine {
         session.set_rights(rights, epoch, may_run);
     }
 
-    /// Looks up a session's rights anew if any user's have changed.
+    /// Looks up a session's rights anew if any user's have changed. One that may not keep what it is subscribed to is closed, and
+    /// sent nothing more.
     #[inline]
     pub(crate) fn follow_rights(&self, session: &mut Session) {
-        if session.rights_epoch() != self.acl.epoch() {
-            self.refresh_rights(session);
+        if session.rights_epoch() != self.acl.epoch() && !self.may_stay_subscribed(session) {
+            self.clients.kill(&session.client);
         }
     }
 
     /// Whether a session may keep what it is subscribed to; asked when its user's rights have changed.
+    #[cold]
     pub fn may_stay_subscribed(&self, session: &mut Session) -> bool {
-        self.follow_rights(session);
+        if session.rights_epoch() != self.acl.epoch() {
+            self.refresh_rights(session);
+        }
         session.may_use_its_channels()
+    }
+
+    /// Moves what a session is sent beside replies to the end of `out`; nothing where it is to be closed. Rights that were taken
+    /// hold from the answer to whoever took them on: what came behind that may lie here together with what came before.
+    pub fn take_messages(&self, session: &mut Session, out: &mut OutBuf) {
+        self.follow_rights(session);
+        if !session.client.killed.load(Ordering::Acquire) {
+            session.client.outbox.take(out);
+        }
     }
 }
