@@ -191,6 +191,7 @@ mod tests {
             &["latency", "--protocols", "smtp"],
             &["latency", "--connections", "0"],
             &["load", "--rates", "0"],
+            &["load", "--rates", "1000000000000"],
             &["load", "--arrivals", "never"],
             &["ycsb", "--workloads", "G"],
             &["unknown"],

@@ -80,6 +80,7 @@ fn run(session: &mut Session) -> Result<()> {
     let names = names(&paths, &FORMS)?;
     for (path, name) in paths.into_iter().zip(names) {
         let trace = read(&path)?;
+        session.measured_on_file("trace", &path)?;
         let trace = if session.options.quick { trace.beginning(REQUESTS_QUICK) } else { trace };
         let trace = Arc::new(trace);
         let largest = trace.sizes.iter().copied().max().unwrap_or(0) as usize;

@@ -99,14 +99,17 @@ fn run(session: &mut Session) -> Result<()> {
     let mut graphs = Vec::new();
     let paths = &session.options.graphs;
     for (path, name) in paths.iter().zip(names(paths, &FORMS)?) {
-        graphs.push(known(name, Graph::read(path)?));
+        graphs.push((Some(path.clone()), known(name, Graph::read(path)?)));
     }
     if graphs.is_empty() {
         let nodes = session.scaled(2_000, 20_000);
-        graphs.push(known(format!("drawn, {nodes} nodes"), Graph::drawn(nodes)));
+        graphs.push((None, known(format!("drawn, {nodes} nodes"), Graph::drawn(nodes))));
     }
     let started = session.started();
-    for known in &graphs {
+    for (path, known) in &graphs {
+        if let Some(path) = path {
+            session.measured_on_file("graph", path)?;
+        }
         let case = |method: &str| Case::new().word(GRAPH, &known.name).word(METHOD, method);
         let clients = session.all_protocols().into_iter().map(|protocol| case(&by_client(protocol)));
         let cases: Vec<Case> = clients.chain([LUA, IN_PLACE].map(case)).collect();

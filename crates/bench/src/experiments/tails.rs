@@ -142,13 +142,14 @@ fn measure(
     })?;
     let measured = measured.context("the disturbing client had nothing to do")?;
     let quiet = quiet.reading();
-    let quiet_us = quiet.figures[P999.name];
-    let disturbed_us = measured.outcome.latency().summary().p999_us;
-    Ok(measured
-        .reading()
+    let disturbed = measured.reading();
+    let p999_us = |reading: &Reading| reading.figures.get(P999.name).copied();
+    let (quiet_us, disturbed_us) = (p999_us(&quiet), p999_us(&disturbed));
+    let ratio = disturbed_us.zip(quiet_us).map(|(disturbed_us, quiet_us)| disturbed_us / quiet_us);
+    Ok(disturbed
         .known(QUIET_CPU.name, quiet.figures.get(SERVER_CPU.name).copied())
-        .figure(QUIET.name, quiet_us)
-        .figure(RATIO.name, disturbed_us / quiet_us.max(f64::MIN_POSITIVE))
+        .known(QUIET.name, quiet_us)
+        .known(RATIO.name, ratio)
         .figure("times", times as f64))
 }
 

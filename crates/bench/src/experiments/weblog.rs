@@ -83,6 +83,7 @@ fn run(session: &mut Session) -> Result<()> {
         session.lacks("name a log with --weblog (a head, then lines of words parted by tabs)");
         return Ok(());
     };
+    session.measured_on_file("log", &path)?;
     let text = String::from_utf8(contents(&path)?.1).with_context(|| path.display().to_string())?;
     let started = session.started();
     for records in session.scaled(&[1_000, 10_000][..], &[1_000, 10_000, 100_000][..]) {

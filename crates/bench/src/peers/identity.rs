@@ -7,6 +7,8 @@ use crate::target::{Protocol, Target};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -39,12 +41,32 @@ pub fn of_file(path: &Path, says: &str) -> Build {
         bytes += program.len() as u64;
         hash.update(&program);
     }
-    let mut sha256 = String::new();
+    Build { says, sha256: in_hex(hash), bytes, changed }
+}
+
+/// The SHA-256 of a file's contents, in hexadecimal digits.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn sha256_of(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(in_hex(hash)),
+            len => hash.update(&piece[..len]),
+        }
+    }
+}
+
+fn in_hex(hash: Sha256) -> String {
+    let mut digits = String::new();
     for byte in hash.finalize() {
         // Writing to a text does not fail.
-        let _ = write!(sha256, "{byte:02x}");
+        let _ = write!(digits, "{byte:02x}");
     }
-    Build { says, sha256, bytes, changed }
+    digits
 }
 
 /// The programs that a script names by whole paths; of what is none, nothing.
@@ -102,6 +124,7 @@ mod tests {
         let one = of_file(&file("program", "one"), "");
         assert_eq!(one.sha256, "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed");
         assert_eq!((one.bytes, one.changed.len()), (3, 20));
+        assert_eq!(sha256_of(&file("program", "one")).expect("it is there"), one.sha256);
         assert!(!of_file(&directory.join("nobody"), "").is_known());
         std::fs::remove_dir_all(directory).expect("it can go");
     }

@@ -71,9 +71,11 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// With one figure more.
+    /// With one figure more. One that is no finite number says nothing, and no file of results can hold it.
     pub fn figure(mut self, name: &str, figure: f64) -> Reading {
-        self.figures.insert(name.to_owned(), figure);
+        if figure.is_finite() {
+            self.figures.insert(name.to_owned(), figure);
+        }
         self
     }
 
@@ -265,7 +267,10 @@ impl Measured {
             ("p999_us", all.p999_us),
             ("max_us", all.max_us),
         ];
-        latencies.into_iter().for_each(|(name, figure)| set(name, figure));
+        // Of nothing that was answered there is none.
+        if all.count > 0 {
+            latencies.into_iter().for_each(|(name, figure)| set(name, figure));
+        }
         for (kind, latency) in outcome.kinds.iter().filter(|(_, latency)| latency.count() > 0) {
             let summary = latency.summary();
             set(&format!("{kind}_mean_us"), summary.mean_us);
@@ -514,6 +519,15 @@ mod tests {
         sum.add(&with(0.0, 0.1));
         assert_eq!(sum.reading().notes, ["the host gave the cores to other machines"]);
         assert_eq!(sum.reading().figures["stolen_share"], 0.1);
+    }
+
+    #[test]
+    fn what_no_file_of_results_can_hold_is_left_out() {
+        let reading = Reading::default().figure("ratio", f64::INFINITY).figure("share", f64::NAN).figure("times", 2.0);
+        assert_eq!(reading.figures.into_iter().collect::<Vec<_>>(), [("times".to_owned(), 2.0)]);
+        // Nothing was due: it did not take no time at all.
+        let nothing = measured(|outcome| *outcome = Outcome::new(&["get"])).reading();
+        assert!(!nothing.figures.contains_key("p99_us") && nothing.figures["operations"] == 0.0, "{nothing:?}");
     }
 
     #[test]

@@ -77,8 +77,8 @@ pub struct Options {
     #[arg(long, value_name = "CORES", value_parser = Cores::parse)]
     pub client_cpus: Option<Cores>,
 
-    /// Offered loads for `load` and `ycsb-load`, in operations a second [default: 5000,10000,...,320000; 500,1000,...,320000]
-    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    /// Offered loads for `load` and `ycsb-load`, in operations a second, 10^8 at most [default: 5000,10000,...,320000; 500,1000,...,320000]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub rates: Vec<u64>,
 
     /// How offered operations follow one another: poisson or even

@@ -4,8 +4,11 @@ use super::grid::Session;
 use crate::experiments::Setting;
 use crate::load::Arrivals;
 use crate::machine::placement;
+use crate::peers::identity;
+use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::path::Path;
 
 impl Session {
     /// What figures depend on but for the case: what two results must have in common to be compared. How many rounds and
@@ -44,6 +47,16 @@ impl Session {
         }
         setup.extend(self.sizes.iter().map(|(name, size)| (*name, size.clone())));
         setup.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Keeps which file its results are of: another one of the same name has others.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn measured_on_file(&mut self, name: &'static str, path: &Path) -> Result<()> {
+        let sha256 = identity::sha256_of(path).with_context(|| path.display().to_string())?;
+        self.measured_on(name, format!("of SHA-256 {}", &sha256[..16]));
+        Ok(())
     }
 
     /// Keeps a size that the experiment has chosen itself beside its results.
