@@ -273,6 +273,23 @@ fn a_log_that_ends_before_its_base_leaves_what_was_there() {
 }
 
 #[test]
+fn a_log_without_a_base_is_withdrawn_with_what_rewrites_have_left_of_it() {
+    let files = new_files();
+    files.create_directory(&names().directory()).expect("it has power");
+    let put = |name: &str, content: &[u8]| files.put(&names().path(name), content);
+    assert!(!Directory::withdraw_baseless(&files, &names()).expect("there is nothing"));
+    put("appendonly.aof.manifest", b"file appendonly.aof.1.incr.aof seq 1 type i lacks base\n");
+    put("appendonly.aof.1.incr.aof", &records(1..=3));
+    // A rewrite was about to list it, and another one had its base in place.
+    put("appendonly.aof.2.incr.aof", b"");
+    put("appendonly.aof.1.base.rdb", b"REDIS");
+    assert_eq!(Directory::baseless(&files, &names()), Some(records(1..=3).len() as u64));
+    assert!(Directory::withdraw_baseless(&files, &names()).expect("it has power"));
+    assert_eq!(Directory::baseless(&files, &names()), None);
+    assert!(open(&files).expect("a start finds nothing").is_empty());
+}
+
+#[test]
 fn a_log_that_cannot_begin_leaves_what_was_there() {
     for plan in
         ["open:enospc@1", "open:enospc@2", "write:enospc@1", "sync:eio@1", "sync-directory:eio@1", "rename:eio@1"]

@@ -97,17 +97,22 @@ impl Listing<'_> {
         // A list that names files of no use does no harm, and one that names none must not be there.
         if !manifest.is_blank() {
             let _ = self.publish(valid, manifest);
-        } else if self.delete_bases().is_ok() && self.files.remove(&self.names.path(self.names.manifest())).is_ok() {
+        } else if self.delete_strays().is_ok() && self.files.remove(&self.names.path(self.names.manifest())).is_ok() {
             *valid = manifest;
             // If it fails, the list may be there once more after a crash, and names files that are gone.
             let _ = self.files.sync_directory(&self.names.directory());
         }
     }
 
-    /// Deletes bases that no list names, which rewrites left that were interrupted: without a list, a start would refuse them.
-    fn delete_bases(&self) -> io::Result<()> {
+    /// Deletes bases that no list names, and increments without a record, which rewrites left that were interrupted: without a
+    /// list, a start would refuse them.
+    fn delete_strays(&self) -> io::Result<()> {
         let listed = self.files.list(&self.names.directory())?.unwrap_or_default();
-        let is_base = |name: &OsString| matches!(self.names.part(&name.to_string_lossy()), Some((Kind::Base, _)));
-        listed.iter().filter(|name| is_base(name)).try_for_each(|name| self.files.remove(&self.names.path(name)))
+        let is_stray = |name: &OsString| match self.names.part(&name.to_string_lossy()) {
+            Some((Kind::Base, _)) => true,
+            Some((Kind::Increment, _)) => matches!(self.files.len(&self.names.path(name)), Ok(Some(0))),
+            None => false,
+        };
+        listed.iter().filter(|name| is_stray(name)).try_for_each(|name| self.files.remove(&self.names.path(name)))
     }
 }
