@@ -134,14 +134,16 @@ impl Engine {
         self.journal_has_ended();
     }
 
-    /// A snapshot file has been saved here, under this name. Where there is no log, one that a server left before its base was
+    /// A snapshot file takes its place here, under this name. Where there is no log, one that a server left before its base was
     /// there would be played upon the file at the next start that wants a log, though its commands never ran on that: it is
     /// deleted, as it is when a log is switched off before it has its base.
     pub(crate) fn withdraw_log_without_base(&self, directory: &Path, name: &str) {
         // Whoever has a log begin waits: the new one's files are not looked at.
         let _one_at_a_time = self.config_applying.lock();
         let is_read_at_start = *directory == *Path::new(&*self.config.dir()) && *name == *self.config.dbfilename();
-        if self.append_only().is_some() || !is_read_at_start {
+        // A rewrite without a log makes a base, whose list is another.
+        let _no_rewrite = NoRewriteBegins::of(self);
+        if self.append_only().is_some() || !is_read_at_start || self.aof.rewrites.lock().since.is_some() {
             return;
         }
         let names = self.aof_names();
@@ -149,13 +151,13 @@ impl Engine {
         match Directory::withdraw_baseless(&*self.files(), &names) {
             Ok(false) => {}
             Ok(true) => tracing::warn!(
-                "The append-only file in {} that was left without a base, and was not loaded, is deleted: '{name}' has been \
+                "The append-only file in {} that was left without a base, and was not loaded, is deleted: '{name}' is \
                  saved without what it had",
                 directory.display()
             ),
             Err(error) => tracing::error!(
                 "The append-only file in {} that was left without a base could not be taken off its list: {error}. Delete it \
-                 before a start with appendonly yes: its commands would be played upon '{name}', which was saved without them",
+                 before a start with appendonly yes: its commands would be played upon '{name}', which is saved without them",
                 directory.display()
             ),
         }

@@ -40,9 +40,10 @@ impl Temporary {
     }
 
     /// Brings it to the disk and puts it in the place of the file `name` of its directory: a crash at any moment leaves the
-    /// old one or the new one.
-    pub(super) fn publish(mut self, name: &str) -> io::Result<()> {
+    /// old one or the new one. `before` is done in between.
+    pub(super) fn publish(mut self, name: &str, before: impl FnOnce()) -> io::Result<()> {
         self.out.file().sync()?;
+        before();
         let directory = self.path.parent().expect("it lies in a directory").to_owned();
         self.files.rename(&self.path, &directory.join(name))?;
         self.is_published = true;
@@ -96,7 +97,7 @@ mod tests {
                 files.set(plan.parse().unwrap());
                 let saved = create(&files, syncing).and_then(|mut file| {
                     file.write_all(b"new")?;
-                    file.publish("data")
+                    file.publish("data", || ())
                 });
                 assert!(saved.is_err(), "{plan}");
                 assert_eq!((names(), content()), (vec!["data".into()], b"old".to_vec()), "{plan}");
@@ -105,7 +106,7 @@ mod tests {
         let files = Faulty::new(memory.clone(), "".parse().unwrap());
         let mut file = create(&files, Syncing::Incremental).unwrap();
         file.write_all(b"new").unwrap();
-        file.publish("data").unwrap();
+        file.publish("data", || ()).unwrap();
         assert_eq!((names(), content()), (vec!["data".into()], b"new".to_vec()));
     }
 

@@ -166,11 +166,10 @@ impl Engine {
             }
         };
         *self.saving.unfinished.lock() = Some(directory.join(temporary));
-        let written = begun.write_to(self, file).and_then(|(file, report)| file.publish(&name).map(|()| report.bytes));
+        let written = begun.write_to(self, file).and_then(|(file, report)| {
+            file.publish(&name, || self.withdraw_log_without_base(&directory, &name)).map(|()| report.bytes)
+        });
         *self.saving.unfinished.lock() = None;
-        if written.is_ok() {
-            self.withdraw_log_without_base(&directory, &name);
-        }
         written
     }
 
