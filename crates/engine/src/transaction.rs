@@ -126,9 +126,12 @@ impl Engine {
             let keyspace = state.shard.database(watch.database);
             let slot = keyspace.and_then(|keyspace| Some((keyspace, keyspace.find(hash, &watch.key)?)));
             if let Some((keyspace, slot)) = slot {
-                let now_ms = worker.clock.now_ms;
-                let expired = keyspace.entry(slot).is_past(now_ms) || has_due_members(keyspace.entry(slot), now_ms);
-                dirty |= expired && watch.found == AtWatch::Current;
+                let (entry, now_ms) = (keyspace.entry(slot), worker.clock.now_ms);
+                dirty |= match watch.found {
+                    AtWatch::Current => entry.is_past(now_ms) || has_due_members(entry, now_ms),
+                    AtWatch::MembersDue => entry.is_past(now_ms),
+                    AtWatch::Past => false,
+                };
             }
             if let Some(watchers) = &mut state.watched
                 && watchers.remove(watch.database, &watch.key, &session.dirty)
@@ -233,9 +236,12 @@ impl Engine {
         // pause it stays.
         let kept_expired = std::mem::replace(&mut worker.keeps_expired, self.pause.is_active());
         let mut cx = KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches };
-        let is_past = cx.find().is_none() && cx.find_as_it_is().is_some();
+        let found = match cx.find() {
+            Some(slot) if has_due_members(cx.entry(slot), cx.now_ms()) => AtWatch::MembersDue,
+            None if cx.find_as_it_is().is_some() => AtWatch::Past,
+            Some(_) | None => AtWatch::Current,
+        };
         worker.keeps_expired = kept_expired;
-        let found = if is_past { AtWatch::Past } else { AtWatch::Current };
         self.commit(worker);
         let is_new = state.watched.get_or_insert_default().add(database, key, &session.dirty, found);
         if worker.ready.is_empty() {

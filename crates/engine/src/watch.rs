@@ -33,6 +33,8 @@ pub enum AtWatch {
     Current,
     /// A key past its deadline that a pause keeps: for the session there is none, and that it goes is no change.
     Past,
+    /// A key of which a pause keeps members that are due: that they are is no change.
+    MembersDue,
 }
 
 /// A key of a database.
@@ -60,7 +62,7 @@ impl Interest {
     }
 
     fn tell_gone(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
-        self.flags.iter().filter(|(_, found)| *found == AtWatch::Current).for_each(|(flag, _)| flag.set());
+        self.flags.iter().filter(|(_, found)| *found != AtWatch::Past).for_each(|(flag, _)| flag.set());
         self.wake(database, key, ready);
     }
 
