@@ -48,6 +48,8 @@ pub struct LongScript {
     /// When it began.
     pub started: Instant,
     is_busy: AtomicBool,
+    /// Whether it was, before it started anew. It is not in anybody's way then, and can be killed all the same.
+    was_busy: AtomicBool,
     fate: AtomicU8,
 }
 
@@ -55,7 +57,8 @@ impl LongScript {
     /// A script that is not busy yet.
     pub(crate) fn new(kind: Kind, name: String, command: Vec<Vec<u8>>, started: Instant, wrote: bool) -> LongScript {
         let fate = AtomicU8::new(if wrote { DIRTY } else { CLEAN });
-        LongScript { kind, name, command, started, is_busy: AtomicBool::new(false), fate }
+        let (is_busy, was_busy) = (AtomicBool::new(false), AtomicBool::new(false));
+        LongScript { kind, name, command, started, is_busy, was_busy, fate }
     }
 
     /// Whether it counts as busy.
@@ -99,6 +102,12 @@ struct State {
 impl State {
     fn busy(&self) -> impl Iterator<Item = &Arc<LongScript>> {
         self.long.iter().map(|(_, script)| script).filter(|script| script.is_busy())
+    }
+
+    /// Those that SCRIPT KILL finds.
+    fn killable(&self) -> impl Iterator<Item = &Arc<LongScript>> {
+        let is_killable = |script: &&Arc<LongScript>| script.is_busy() || script.was_busy.load(Ordering::Acquire);
+        self.long.iter().map(|(_, script)| script).filter(is_killable)
     }
 
     fn waiting(&self) -> Vec<ConnectionKey> {
@@ -148,6 +157,7 @@ impl Running {
         // Under the lock, so that nobody kills it in between who has found it busy.
         let _state = self.state.lock();
         if script.is_busy.swap(false, Ordering::AcqRel) {
+            script.was_busy.store(true, Ordering::Release);
             pause.end_busy();
         }
         !script.is_killed()
@@ -186,7 +196,7 @@ impl Running {
         let begun = state.begun;
         let known = state.waiting.iter().position(|(waiting, _)| *waiting == client);
         let came_at = known.map_or(begun, |at| state.waiting[at].1);
-        let waits = state.busy().next().is_none() && state.long.iter().any(|(number, _)| *number < came_at);
+        let waits = state.killable().next().is_none() && state.long.iter().any(|(number, _)| *number < came_at);
         match known {
             Some(at) if !waits => _ = state.waiting.swap_remove(at),
             None if waits => state.waiting.push((client, begun)),
@@ -201,10 +211,10 @@ impl Running {
     /// When there is none, all are of the other kind, or have written.
     pub fn kill(&self, kind: Kind) -> Result<(), CmdError> {
         let state = self.state.lock();
-        let Some(first) = state.busy().next() else {
+        let Some(first) = state.killable().next() else {
             return Err(CmdError::text("NOTBUSY No scripts in execution right now."));
         };
-        let mut mine = state.busy().filter(|script| script.kind == kind).peekable();
+        let mut mine = state.killable().filter(|script| script.kind == kind).peekable();
         if mine.peek().is_none() {
             return Err(CmdError::Busy(first.kind));
         }
@@ -284,6 +294,9 @@ mod tests {
         assert!(running.begin_anew(&script, &pause));
         assert!(running.waits(client(1)), "it goes on");
         assert_eq!(running.become_busy(&script, &pause), [client(1)]);
+        assert!(!running.waits(client(1)));
+        // Between that look and the kill it starts anew once more.
+        assert!(running.begin_anew(&script, &pause) && running.busy().is_none());
         assert!(!running.waits(client(1)) && running.kill(Kind::Script).is_ok());
         assert!(!running.begin_anew(&script, &pause) && running.busy().is_none());
         assert!(running.end(&script, &pause).is_empty());
