@@ -9,7 +9,8 @@ use tenon_testkit::target::Dialect;
 
 const RENAMES: &str = "rename-command FLUSHALL \"\"\nrename-command CONFIG secret-config\nrename-command set put\n\
                        rename-command GET \"\"\nrename-command DeL a-name-of-more-than-eight-letters\n\
-                       rename-command OBJECT look\nrename-command SLOWLOG slow\n";
+                       rename-command OBJECT look\nrename-command SLOWLOG slow\n\
+                       rename-command XGROUP groups\n";
 
 fn client(server: &Server) -> Resp {
     Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), Some(PATIENCE)).expect("connected")
@@ -96,9 +97,16 @@ fn a_log_is_read_with_and_without_the_names() {
         Server::tenon(&settings).expect("tenon starts")
     };
     let put = "EVAL return(redis.call('put',KEYS[1],'4')) 1 script";
-    for (names, command) in
-        [(false, "SET before 1"), (true, "put with 2"), (true, put), (false, "SET after 5"), (true, "put again 6")]
-    {
+    // It is put down with another number of entries than the client has said.
+    let group = "groups CREATE stream g 0 MKSTREAM ENTRIESREAD 100";
+    for (names, command) in [
+        (false, "SET before 1"),
+        (true, "put with 2"),
+        (true, put),
+        (true, group),
+        (false, "SET after 5"),
+        (true, "put again 6"),
+    ] {
         let mut server = with_names(names);
         let mut client = client(&server);
         assert_eq!(call(&mut client, command), Value::Simple(b"OK".to_vec()));
@@ -108,7 +116,7 @@ fn a_log_is_read_with_and_without_the_names() {
     for names in [true, false] {
         let mut server = with_names(names);
         let mut client = client(&server);
-        assert_eq!(call(&mut client, "EXISTS before with script after again"), Value::Int(5));
+        assert_eq!(call(&mut client, "EXISTS before with script stream after again"), Value::Int(6));
         client.send(&[b"SHUTDOWN"]).expect("it is sent");
         server.wait_for_end(PATIENCE).expect("it ends");
     }

@@ -175,6 +175,8 @@ impl Options {
 fn log_with_entries_read(cx: &mut KeyCx<'_>, args: &Args<'_>, entries_read: Option<u64>) -> Effect {
     let is_number = |at: usize| at > 5 && args.is(at - 1, "ENTRIESREAD");
     let word = |(at, word)| match entries_read {
+        // Whatever clients call it.
+        _ if at == 0 => "XGROUP".into(),
         Some(entries) if is_number(at) => Word::Unsigned(entries),
         _ => Word::Bytes(word),
     };
