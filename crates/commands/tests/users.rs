@@ -384,6 +384,17 @@ fn rights_that_change_reach_clients_in_every_state() {
     assert_eq!(client.run("GET k"), "$1\r\n3\r\n");
     set(&engine, "default", "+set");
 
+    // Nor may it do what the default user may: it has not said that it is that.
+    set(&engine, "self", "on nopass ~* +@all");
+    let mut own = Client::new(&engine);
+    for command in
+        ["AUTH self x", "MULTI", "ACL DELUSER self", "SET k gone", "EVAL redis.call('set','k','gone') 0", "EXEC"]
+    {
+        own.run(command);
+    }
+    assert!(own.session.closing);
+    assert_eq!(client.run("GET k"), "$1\r\n3\r\n");
+
     // Deleted in MULTI: the client is closed, and its queue never runs.
     assert_eq!(client.run("MULTI"), "+OK\r\n");
     assert_eq!(client.run("DEL k"), "+QUEUED\r\n");
@@ -428,6 +439,25 @@ fn subscribers_that_lose_their_channel_are_told_to_look() {
         assert_eq!(engine.may_stay_subscribed(&mut client.session), stays, "{rules}");
     }
     engine.unsubscribe_all(&mut client.session);
+}
+
+#[test]
+fn what_was_subscribed_to_as_another_user_stays_whoever_else_changes() {
+    use tenon_engine::pubsub::Topic;
+    let engine = engine();
+    set(&engine, "u", "on nopass +@all &a");
+    set(&engine, "nobody", "on nopass +@all resetchannels");
+    let mut client = Client::new(&engine);
+    client.run("HELLO 3");
+    assert_eq!(client.run("AUTH u x"), "+OK\r\n");
+    engine.subscribe(&mut client.session, Topic::Channel, b"a");
+    assert_eq!(client.run("AUTH nobody x"), "+OK\r\n");
+    set(&engine, "other", "on nopass +@all");
+    assert_eq!(client.run("PING"), "+PONG\r\n");
+    // Its own rights have changed.
+    set(&engine, "nobody", "&b");
+    assert_eq!(client.run("PING"), "");
+    assert!(client.is_killed());
 }
 
 /// Words of rules, right and wrong ones.

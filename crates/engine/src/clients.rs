@@ -118,6 +118,8 @@ pub struct Client {
     pub active_ms: AtomicU64,
     /// The number of its last command in the table; `u32::MAX`: none yet.
     pub last_command: AtomicU32,
+    /// Whether it is closed as it was sent more than its output may hold.
+    pub is_over_output_limit: AtomicBool,
     /// The database that it has selected.
     pub database: AtomicU32,
     /// RESP version.
@@ -194,6 +196,7 @@ impl Client {
             user: Mutex::new(DEFAULT_USER.to_vec()),
             active_ms: AtomicU64::new(now_ms),
             last_command: AtomicU32::new(u32::MAX),
+            is_over_output_limit: AtomicBool::new(false),
             database: AtomicU32::new(0),
             protocol: AtomicU8::new(2),
             queued: AtomicU32::new(u32::MAX),

@@ -98,13 +98,13 @@ impl Engine {
         let mut stretch_started = monotonic_ns();
         while ran < calls.len() {
             let at = ran;
+            // Another client may have changed what this one may do.
+            self.follow_rights(session);
             if session.client.killed.load(Ordering::Relaxed) {
                 session.closing = true;
                 stopped = Stopped::Closing;
                 break;
             }
-            // Another client may have changed what this one may do.
-            self.follow_rights(session);
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
             let runs_freely = !timed_alone && session.is_plain() && self.is_undisturbed();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
@@ -254,11 +254,11 @@ impl Engine {
         if session.client.outbox.is_waiting() {
             self.take_messages(session, out);
         }
+        self.follow_rights(session);
         if session.client.killed.load(Ordering::Relaxed) {
             session.closing = true;
             return Stopped::Closing;
         }
-        self.follow_rights(session);
         let (large, unanswered) = (self.large_sizes(), out.len());
         if !self.run_or_wait(worker, session, &mut call, args, out) {
             return Stopped::Paused;
@@ -267,11 +267,8 @@ impl Engine {
         if sizes.0 >= large.request || sizes.1 >= large.reply {
             self.note_large(worker, session, &call.target, args, large, sizes);
         }
+        self.note_alone(worker, session, &call.target, args, started.elapsed());
         worker.secrets.clear();
-        if let Target::Key(resolved, _) | Target::Other(resolved) = &call.target {
-            worker.stats.commands[resolved.number as usize].ran(1, started.elapsed().as_nanos() as u64);
-            worker.stats.all.commands.add(1);
-        }
         if worker.journaled != 0 {
             session.client.note_written(worker.journaled);
         }

@@ -146,6 +146,7 @@ impl Engine {
         drop(state);
         let hard_bytes = self.config.output_buffer_limit(client.class()).hard_bytes;
         if hard_bytes != 0 && len > hard_bytes {
+            client.is_over_output_limit.store(true, Ordering::Relaxed);
             self.clients.kill(client);
         } else if is_first {
             self.clients.tell(client.info.key, Message::Output);

@@ -224,6 +224,11 @@ impl Session {
         self.rights_epoch = epoch;
     }
 
+    /// What it may do, as far as it knows; another one whenever that has changed.
+    pub(crate) fn rights_shared(&self) -> Arc<Rights> {
+        Arc::clone(&self.rights)
+    }
+
     /// Whether it may still use the channels that it is subscribed to.
     pub(crate) fn may_use_its_channels(&self) -> bool {
         Topic::ALL.into_iter().all(|topic| {

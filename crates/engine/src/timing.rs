@@ -1,5 +1,6 @@
 //! What becomes of the time that calls took: their statistics, the slow log, the latency monitor. Knows no command.
 
+use crate::args::Args;
 use crate::batch::{Call, Target};
 use crate::clock::monotonic_ns;
 use crate::command::Flags;
@@ -8,6 +9,7 @@ use crate::execute::BatchArgs;
 use crate::session::Session;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// A slow log that wants commands below this many microseconds makes every command be timed by itself.
 const TIMED_ALONE_US: i64 = 1_000;
@@ -77,12 +79,40 @@ impl Engine {
         if threshold_us >= 0 && each_ns / 1_000 >= threshold_us as u64 {
             self.note_slow(worker, session, batch, calls, from, each_ns / 1_000);
         }
+        self.note_latency(worker, &calls[from].target, each_ns / 1_000_000);
+    }
+
+    /// Tells the latency monitor of a command, if it wants such.
+    fn note_latency(&self, worker: &Worker, target: &Target, took_ms: u64) {
         let threshold_ms = self.config.latency_monitor_threshold();
-        if threshold_ms > 0 && each_ns / 1_000_000 >= threshold_ms {
-            let is_fast = matches!(&calls[from].target, Target::Key(it, _) | Target::Other(it) if it.command.flags.any(Flags::FAST));
+        if threshold_ms > 0 && took_ms >= threshold_ms {
+            let is_fast = matches!(target, Target::Key(it, _) | Target::Other(it) if it.command.flags.any(Flags::FAST));
             let event = if is_fast { "fast-command" } else { "command" };
-            self.latency.note(event, each_ns / 1_000_000, threshold_ms, worker.clock.now_ms);
+            self.latency.note(event, took_ms, threshold_ms, worker.clock.now_ms);
         }
+    }
+
+    /// Counts a command that came in no batch.
+    pub(crate) fn note_alone(
+        &self,
+        worker: &Worker,
+        session: &Session,
+        target: &Target,
+        args: &Args<'_>,
+        took: Duration,
+    ) {
+        let client = &session.client;
+        client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+        client.last_command.store(target.number().map_or(u32::MAX, u32::from), Ordering::Relaxed);
+        // One that waits now counts when its wait is over.
+        client.count_commands(u64::from(!session.is_parked()));
+        let (Target::Key(resolved, _) | Target::Other(resolved)) = target else { return };
+        worker.stats.commands[resolved.number as usize].ran(1, took.as_nanos() as u64);
+        worker.stats.all.commands.add(1);
+        if !session.is_parked() && !resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
+            self.note_if_slow(worker.clock.now_ms, took.as_micros() as u64, args, &worker.secrets, client);
+        }
+        self.note_latency(worker, target, took.as_millis() as u64);
     }
 
     /// Whether the slow log wants commands so short that each is timed by itself.

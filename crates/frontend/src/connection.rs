@@ -124,9 +124,6 @@ impl Connection {
                     }
                 }
                 let client = self.client();
-                if client.killed.load(Ordering::Acquire) {
-                    return Flow::Close;
-                }
                 let sent = (out.len() - before) as u64;
                 worker.stats.sent(sent);
                 client.sent_bytes.fetch_add(sent, Ordering::Relaxed);

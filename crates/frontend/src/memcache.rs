@@ -147,7 +147,10 @@ impl MemcacheConnection {
             self.binary = (input[0] == REQUEST_MAGIC).then(BinaryDecoder::new);
         }
         // Who was killed runs no further request.
-        if self.client.killed.load(Ordering::Acquire) || !self.may_stay(engine) {
+        if self.client.killed.load(Ordering::Acquire) {
+            return Flow::CloseAfterFlush;
+        }
+        if !self.may_stay(engine) {
             return Flow::Close;
         }
         if self.is_watching {

@@ -505,7 +505,7 @@ fn who_was_killed_runs_no_further_request() {
         host.says(&mut client, first);
         host.engine.clients.kill(client.connection.client());
         assert_eq!(host.says(&mut client, "set k 0 0 1\r\nv\r\n"), "");
-        assert_eq!(client.flow, Flow::Close);
+        assert_eq!(client.flow, Flow::CloseAfterFlush);
         assert_eq!(host.says(&mut other, "get k\r\n"), "END\r\n");
     }
 }

@@ -4,6 +4,7 @@ mod host;
 
 use host::{Host, command, take};
 use tenon_engine::clients::{Dialect, Message};
+use tenon_engine::pause::PauseMode;
 use tenon_frontend::Flow;
 
 /// How often a command was counted as run, and how often as refused.
@@ -66,6 +67,26 @@ fn the_slow_log_shows_no_password_that_was_queued() {
     let lines: Vec<String> =
         log.iter().rev().map(|slow| String::from_utf8_lossy(&slow.args.join(&b' ')).into_owned()).collect();
     assert_eq!(lines, ["AUTH (redacted)", "MULTI", "AUTH (redacted)", "SET k v"]);
+}
+
+#[test]
+fn a_long_command_that_had_to_wait_counts_as_others_do() {
+    let mut host = Host::new();
+    host.set("slowlog-log-slower-than", "0");
+    let mut client = host.connect(Dialect::Resp);
+    host.says(&mut client, "PING\r\n");
+    let now_ms = host.worker.clock.now_ms;
+    host.engine.pause.start(now_ms + 60_000, PauseMode::Write, now_ms);
+    host.send(&mut client, &command(&[b"SET", b"k", &vec![b'v'; 300_000]]));
+    assert_eq!(client.flow, Flow::Park);
+    assert!(host.engine.pause.end().contains(&client.connection.client().info.key));
+    host.tell(&mut client, Message::Unpause);
+    host.resume(&mut client);
+    assert_eq!(take(&mut client.out), b"+OK\r\n");
+    let log = host.engine.slowlog.last(100);
+    assert_eq!(log.iter().map(|slow| slow.args[0].to_vec()).collect::<Vec<_>>(), [b"SET".to_vec(), b"PING".to_vec()]);
+    let line = host.says(&mut client, "CLIENT INFO\r\n");
+    assert!(line.contains(" tot-cmds=2 "), "{line}");
 }
 
 #[test]

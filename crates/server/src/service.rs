@@ -240,6 +240,8 @@ impl Service for Tenon {
     }
 
     fn closed(&self, worker: &mut Worker, mut connection: Connection, reason: CloseReason) {
+        let was_over = connection.client().is_over_output_limit.load(Ordering::Relaxed);
+        let reason = if was_over { CloseReason::OutputLimit } else { reason };
         if reason == CloseReason::OutputLimit {
             worker.stats.all.output_limit_closed.add(1);
             tracing::warn!(client = connection.client().id, "closed: {reason}");

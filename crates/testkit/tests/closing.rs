@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::net::Shutdown;
 use std::time::Duration;
 use tenon_client::{Address, Resp, Stream, Value};
-use tenon_testkit::patience::PATIENCE;
+use tenon_testkit::info;
+use tenon_testkit::patience::{PATIENCE, wait_until};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -156,4 +157,32 @@ fn who_sends_no_more_is_answered_by_what_takes_its_time() {
     assert_eq!(client.receive().expect("a reply"), ok());
     assert_eq!(client.receive().expect("a reply"), Value::Simple(b"PONG".to_vec()));
     assert!(is_closed(&mut client) && server.folder().join("dump.rdb").is_file());
+}
+
+#[test]
+fn who_quits_gets_its_replies_whatever_else_it_is_told() {
+    let settings = [("appendonly", "yes"), ("appendfsync", "always"), ("workers", "1")];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let mut client = connect(server.address(Dialect::Redis).expect("RESP is spoken"));
+    client.call(&[b"HELLO", b"3"]).expect("a reply");
+    for words in [&[&b"CLIENT"[..], b"TRACKING", b"ON"][..], &[b"GET", b"k"]] {
+        client.call(words).expect("a reply");
+    }
+    let set: &[&[u8]] = &[b"SET", b"k", b"v"];
+    assert_eq!(client.pipeline(&[set, &[b"QUIT"]]).expect("replies"), [ok(), ok()]);
+    assert!(is_closed(&mut client));
+}
+
+#[test]
+fn who_is_sent_too_much_at_once_is_counted() {
+    let server = Server::tenon(&[("client-output-buffer-limit", "pubsub 1mb 0 0")]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let (mut subscriber, mut other) = (connect(address), connect(address));
+    subscriber.call(&[b"SUBSCRIBE", b"ch"]).expect("a reply");
+    other.call(&[b"PUBLISH", b"ch", &vec![b'm'; 3 << 20]]).expect("a reply");
+    assert!(is_closed(&mut subscriber));
+    wait_until("the client to be counted", || {
+        info::field(&mut other, "stats", "client_output_buffer_limit_disconnections") == "1"
+    });
+    assert!(server.log().contains("its unsent output exceeded the limit"), "{}", server.log());
 }

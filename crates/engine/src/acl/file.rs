@@ -117,6 +117,8 @@ impl Engine {
     /// # Errors
     /// The file is as it was, if there is one.
     pub fn rewrite_config(&self) -> Result<(), RewriteError> {
+        // What a CONFIG SET is about to take back is nobody's setting.
+        let _one_at_a_time = self.config_applying.lock();
         self.config.rewrite(&|lines| self.right_user_lines(lines))
     }
 

@@ -2,6 +2,7 @@
 
 use super::check::Refusal;
 use super::denial::{Context, Reason};
+use super::rights::Rights;
 use super::user::{Acl, User};
 use crate::args::Args;
 use crate::client_line::Lines;
@@ -114,23 +115,37 @@ impl Engine {
         // Read before the rights: what changes in between is looked up once more.
         let epoch = self.acl.epoch();
         if session.user().is_removed() {
-            // Its connection is about to be closed. What it still runs, such as the rest of a transaction, it runs as
-            // somebody who has not said who it is.
+            // Its connection is about to be closed. Of what it still runs, such as the rest of a transaction, it may do
+            // nothing: not even what the default user may, as nobody asks here whether it has said that it is that.
             let user = Arc::clone(self.acl.default_user());
             *session.client.user.lock() = user.name.to_vec();
             session.set_user(user, false);
+            session.set_rights(Arc::new(Rights::new(self.acl_scene())), epoch, false);
             session.closing = true;
+            return;
         }
         let rights = session.user().rights();
         let may_run = session.authenticated || !self.wants_login();
         session.set_rights(rights, epoch, may_run);
     }
 
-    /// Looks up a session's rights anew if any user's have changed. One that may not keep what it is subscribed to is closed, and
-    /// sent nothing more.
+    /// Looks up a session's rights anew if any user's have changed. If they are others now, and it may not keep what it is
+    /// subscribed to, it is closed and sent nothing more.
     #[inline]
     pub(crate) fn follow_rights(&self, session: &mut Session) {
-        if session.rights_epoch() != self.acl.epoch() && !self.may_stay_subscribed(session) {
+        if session.rights_epoch() != self.acl.epoch() {
+            self.rights_may_have_changed(session);
+        }
+    }
+
+    #[cold]
+    fn rights_may_have_changed(&self, session: &mut Session) {
+        // Another user's may have: what a client has subscribed to as somebody else before, it keeps.
+        let before = session.rights_shared();
+        self.refresh_rights(session);
+        let have_changed = !Arc::ptr_eq(&before, &session.rights_shared());
+        // One whose user is gone ends by itself, behind its reply.
+        if have_changed && !session.closing && !session.may_use_its_channels() {
             self.clients.kill(&session.client);
         }
     }
@@ -139,7 +154,12 @@ impl Engine {
     #[cold]
     pub fn may_stay_subscribed(&self, session: &mut Session) -> bool {
         if session.rights_epoch() != self.acl.epoch() {
+            // From then on it is not found among its former user's clients.
+            let is_nobody = session.user().is_removed();
             self.refresh_rights(session);
+            if is_nobody {
+                return false;
+            }
         }
         session.may_use_its_channels()
     }
