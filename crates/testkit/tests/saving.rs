@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use tenon_client::{Resp, Value};
+use tenon_client::{Resp, Stream, Value};
 use tenon_testkit::patience::{self, PATIENCE, wait_until};
 use tenon_testkit::server::{Server, find_on_path};
 use tenon_testkit::target::Dialect;
@@ -428,6 +428,8 @@ fn the_process_ends_although_who_has_asked_for_that_is_gone() {
         if end == "reset" {
             // An answer that nobody reads makes it one.
             leaving.send(&[b"PING"]).expect("it is sent");
+            let Stream::Tcp(stream) = leaving.stream() else { panic!("it is over TCP") };
+            assert_eq!(stream.peek(&mut [0]).expect("it has come"), 1);
         }
         drop(leaving.send(&[b"SHUTDOWN"]));
         wait_until("the save", || temporary_files(server.folder()) > 0);

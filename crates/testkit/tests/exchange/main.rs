@@ -8,7 +8,7 @@ mod values;
 use side::{PATIENCE, Side};
 use std::io::Write as _;
 use std::time::Duration;
-use tenon_client::{Memcache, Resp, Value};
+use tenon_client::{Memcache, Resp, Stream, Value};
 use tenon_testkit::info::field;
 use tenon_testkit::patience::{self, wait_for, wait_until};
 use tenon_testkit::target::Dialect;
@@ -381,14 +381,20 @@ fn flags_of_memcached_clients_and_deadlines_of_members_travel_along() {
 fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
     let slow = Slow::start();
     let mut one = Side::tenon(&[("workers", "1")]);
-    assert_eq!(one.say("MSET before 1 behind 2"), ok());
+    assert_eq!(one.say("MSET before 1 closed 2 behind 3"), ok());
     let mut tracker = one.another();
     tracker.call(&[b"HELLO", b"3"]).expect("an answer");
     tracker.call(&[b"CLIENT", b"TRACKING", b"ON", b"BCAST"]).expect("an answer");
-    // The client leaves before the target has answered, or as it does.
-    for key in ["before", "behind"] {
+    // The client leaves before the target has answered, by a reset or as one that only sends no more, or as it does.
+    for key in ["before", "closed", "behind"] {
         let mut client = one.another();
         let id = client.call(&[b"CLIENT", b"ID"]).expect("an answer");
+        if key == "before" {
+            // An answer that nobody reads makes its end a reset.
+            client.send(&[b"PING"]).expect("it is sent");
+            let Stream::Tcp(stream) = client.stream() else { panic!("it is over TCP") };
+            assert_eq!(stream.peek(&mut [0]).expect("it has come"), 1);
+        }
         send_to(&slow, &mut client, key);
         if key == "before" {
             drop(client);
@@ -397,6 +403,9 @@ fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
             let id = id.to_string();
             let listed = || one.another().call(&[b"CLIENT", b"LIST", b"ID", id.as_bytes()]).expect("an answer");
             wait_until("the client's end", || gone(listed()));
+            slow.answer();
+        } else if key == "closed" {
+            drop(client);
             slow.answer();
         } else {
             slow.answer();
