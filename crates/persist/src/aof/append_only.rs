@@ -14,7 +14,7 @@
 //! the second. What is not on the list is overwritten by the next rewrite.
 
 use super::directory::{self, Directory, OpenError, tried};
-use super::listing::{Listing, Unpublished, commit, stage};
+use super::listing::{Listing, Unpublished};
 use super::manifest::{Entry, Manifest};
 use super::names::{BaseFormat, Names};
 use super::words_of_error;
@@ -153,7 +153,7 @@ impl Directory {
         let is_new = self.manifest.is_empty();
         if is_new {
             let (format, bytes) = empty_base;
-            stage(&*self.files, &self.names, &self.manifest).map_err(tried("Can't write the AOF manifest file"))?;
+            self.listing().stage(&self.manifest).map_err(tried("Can't write the AOF manifest file"))?;
             let names = &self.names;
             let base = self.manifest.replace_base(0, |seq| names.base(seq, format));
             let write = || {
@@ -172,11 +172,7 @@ impl Directory {
         let file = if listed.is_some() { self.files.append(&path) } else { self.files.create(&path) };
         let file = file.map_err(tried(what))?;
         if self.manifest != before {
-            let publish = || {
-                stage(&*self.files, &self.names, &self.manifest)?;
-                commit(&*self.files, &self.names)
-            };
-            publish().map_err(tried("Can't write the AOF manifest file"))?;
+            self.publish().map_err(tried("Can't write the AOF manifest file"))?;
         }
         let base_size = match &self.manifest.base {
             Some(base) => self.files.len(&self.path(base)).map_err(tried("stat"))?.unwrap_or(0),
@@ -207,13 +203,14 @@ impl Directory {
         let increment = self.manifest.add_increment(|seq| names.increment(seq));
         self.manifest.increments.last_mut().expect("it was just added").lacks_base = true;
         // Under its temporary name the list comes first: a start that finds a file without a list knows it by that.
-        stage(&*self.files, names, &self.manifest).map_err(tried("Can't write the AOF manifest file"))?;
+        self.listing().stage(&self.manifest).map_err(tried("Can't write the AOF manifest file"))?;
         let path = self.path(&increment);
         let begin = || {
             let what = format!("Can't open the append-only file {}", path.display());
             let file = self.files.create(&path).map_err(tried(what))?;
             let log = Log::start(file, settings, hooks).map_err(tried("Can't start the append-only log"))?;
-            commit(&*self.files, names).map_err(tried("Can't write the AOF manifest file"))?;
+            let committed = self.listing().commit().map_err(io::Error::from);
+            committed.map_err(tried("Can't write the AOF manifest file"))?;
             Ok(log)
         };
         let log = begin().inspect_err(|_: &OpenError| {
@@ -404,7 +401,7 @@ impl AppendOnly {
         }
         // The list is there under its temporary name before anything has its final one: a start that finds files
         // without a list knows by it that they are of no value.
-        stage(&*self.files, &self.names, &manifest).map_err(failed("Can't write the AOF manifest file"))?;
+        self.listing().stage(&manifest).map_err(failed("Can't write the AOF manifest file"))?;
         for (index, (from, to)) in renames.iter().enumerate() {
             if let Err(error) = self.files.rename(from, to) {
                 self.undo(&renames[..index]);

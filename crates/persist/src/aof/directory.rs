@@ -12,7 +12,7 @@
 //! | nothing, or what a first start left that was interrupted | an empty log |
 //! | files of a log, and no manifest | refused: somebody has to look |
 
-use super::listing::{Listing, commit, stage};
+use super::listing::Listing;
 use super::manifest::{Entry, Manifest, ManifestError};
 use super::names::{Kind, Names, is_snapshot};
 use super::read::ReadError;
@@ -321,6 +321,16 @@ impl Directory {
         self.names.path(OsStr::from_bytes(&entry.name))
     }
 
+    pub(super) fn listing(&self) -> Listing<'_> {
+        Listing { files: &*self.files, names: &self.names }
+    }
+
+    /// Writes the list and makes it the valid one.
+    pub(super) fn publish(&self) -> io::Result<()> {
+        self.listing().stage(&self.manifest)?;
+        Ok(self.listing().commit()?)
+    }
+
     fn has_old_file(&self) -> Result<bool, OpenError> {
         let path = self.names.old_file();
         match self.files.len(&path) {
@@ -346,8 +356,7 @@ impl Directory {
             self.refuse_orphans()?;
             self.manifest.base = Some(Entry { name: name.clone().into_bytes(), seq: 1, lacks_base: false });
             self.manifest.base_seq = 1;
-            stage(&*self.files, &self.names, &self.manifest)
-                .and_then(|()| commit(&*self.files, &self.names))
+            self.publish()
                 .map_err(tried(format!("Error trying to write the AOF manifest file {}", self.names.manifest())))?;
         }
         let move_it = || {

@@ -8,27 +8,20 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use tenon_journal::files::Files;
 
-/// Writes the list under its temporary name.
-pub(super) fn stage(files: &dyn Files, names: &Names, manifest: &Manifest) -> io::Result<()> {
-    let file = files.create(&names.path(names.temporary_manifest()))?;
-    file.write_all(&manifest.to_text())?;
-    file.sync()
-}
-
-/// Makes the list that was staged the valid one.
-pub(super) fn commit(files: &dyn Files, names: &Names) -> io::Result<()> {
-    // What the list names survives a crash at least as well as the list.
-    files.sync_directory(&names.directory())?;
-    files.rename(&names.path(names.temporary_manifest()), &names.path(names.manifest()))?;
-    files.sync_directory(&names.directory())
-}
-
 /// How far a list came that could not be made valid for certain.
 pub(super) enum Unpublished {
     /// The old one is valid.
     Not(io::Error),
     /// The new one is valid unless the machine crashes.
     NotForCertain(io::Error),
+}
+
+impl From<Unpublished> for io::Error {
+    fn from(unpublished: Unpublished) -> io::Error {
+        match unpublished {
+            Unpublished::Not(error) | Unpublished::NotForCertain(error) => error,
+        }
+    }
 }
 
 /// Where a list and its files lie.
@@ -41,28 +34,46 @@ pub(super) struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Writes a list and makes it the valid one.
-    ///
-    /// # Errors
-    /// With how far it came.
-    pub(super) fn publish(&self, valid: &mut Manifest, manifest: Manifest) -> Result<(), Unpublished> {
-        stage(self.files, self.names, &manifest).map_err(Unpublished::Not)?;
-        self.publish_staged(valid, manifest)
+    /// Writes a list under its temporary name.
+    pub(super) fn stage(&self, manifest: &Manifest) -> io::Result<()> {
+        let file = self.files.create(&self.names.path(self.names.temporary_manifest()))?;
+        file.write_all(&manifest.to_text())?;
+        file.sync()
     }
 
     /// Makes the list that was staged the valid one.
     ///
     /// # Errors
     /// With how far it came.
-    pub(super) fn publish_staged(&self, valid: &mut Manifest, manifest: Manifest) -> Result<(), Unpublished> {
+    pub(super) fn commit(&self) -> Result<(), Unpublished> {
         let directory = self.names.directory();
         // What the list names survives a crash at least as well as the list.
         self.files.sync_directory(&directory).map_err(Unpublished::Not)?;
         let (from, to) = (self.names.path(self.names.temporary_manifest()), self.names.path(self.names.manifest()));
         self.files.rename(&from, &to).map_err(Unpublished::Not)?;
-        // From here on it is what a start finds.
-        *valid = manifest;
         self.files.sync_directory(&directory).map_err(Unpublished::NotForCertain)
+    }
+
+    /// Writes a list and makes it the valid one.
+    ///
+    /// # Errors
+    /// With how far it came.
+    pub(super) fn publish(&self, valid: &mut Manifest, manifest: Manifest) -> Result<(), Unpublished> {
+        self.stage(&manifest).map_err(Unpublished::Not)?;
+        self.publish_staged(valid, manifest)
+    }
+
+    /// Makes the list that was staged the valid one, and notes it as that.
+    ///
+    /// # Errors
+    /// With how far it came.
+    pub(super) fn publish_staged(&self, valid: &mut Manifest, manifest: Manifest) -> Result<(), Unpublished> {
+        let committed = self.commit();
+        if !matches!(committed, Err(Unpublished::Not(_))) {
+            // It is what a start finds.
+            *valid = manifest;
+        }
+        committed
     }
 
     /// Takes the increments that lack their base, from this number on, off the list and deletes them; tells whether there
@@ -76,10 +87,7 @@ impl Listing<'_> {
             return Ok(false);
         }
         // As history first: a start that finds files which no list names refuses them.
-        match self.publish(valid, manifest) {
-            Ok(()) => {}
-            Err(Unpublished::Not(error) | Unpublished::NotForCertain(error)) => return Err(error),
-        }
+        self.publish(valid, manifest)?;
         self.delete_history(valid);
         Ok(true)
     }
