@@ -150,9 +150,8 @@ fn keys(session: &Session) -> u64 {
 /// Loads all nodes at once, each with the keys that are its own.
 fn measured(session: &Session, servers: &[Running], case: &Case, round: u64) -> Result<Reading> {
     let stock = Stock::short(keys(session));
-    // With fewer connections some threads would have none, and the keys that are theirs would not come.
-    let threads = session.client_threads().div_ceil(servers.len()).min(session.options.connections);
-    let shape = Shape { threads, ..session.usual_shape(1) };
+    let shape = Shape { threads: session.client_threads().div_ceil(servers.len()), ..session.usual_shape(1) };
+    let threads = shape.threads_taking_part();
     on_each(servers, |node, server| {
         let keys = |thread| Keys::part(stock.keys, threads, thread);
         let fill = Shape { until: Until::Exhausted, ..shape };

@@ -224,7 +224,7 @@ impl Place<'_> {
 
     fn load<D: Dialect>(&self, dialect: D, known: &Known, task: &Task) -> Result<(Measured, Vec<Ranking<D>>)> {
         let shape = Shape { until: Until::Exhausted, ..self.session.usual_shape(PIPELINE) };
-        let (nodes, threads) = (known.graph.nodes(), shape.threads.min(shape.connections));
+        let (nodes, threads) = (known.graph.nodes(), shape.threads_taking_part());
         let part = |thread: usize| nodes * thread / threads..nodes * (thread + 1) / threads;
         let ranking = |thread| Ranking::new(dialect, Arc::clone(&known.graph), task.clone(), part(thread));
         self.session.load(self.server, self.target, &shape, (0..threads).map(ranking).collect())

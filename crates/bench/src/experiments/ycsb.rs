@@ -342,7 +342,7 @@ pub fn transact(
         let job = Job { target, layout, work, updates, connections, threads, pipeline, pace, until, cores };
         return session.load_from_processes(server, &job);
     }
-    let threads = (Part::WHOLE, shape.threads.min(shape.connections));
+    let threads = (Part::WHOLE, shape.threads_taking_part());
     let shape = &Shape { seed: work.seed(), ..*shape };
     work.drive(threads, protocol, layout, updates, Load { session, server, target: &target, shape })
 }

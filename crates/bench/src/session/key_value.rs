@@ -33,6 +33,13 @@ pub struct Shape {
     pub seed: u64,
 }
 
+impl Shape {
+    /// How many threads take part: one without a connection would have nothing to do, and what is its part would be nobody's.
+    pub fn threads_taking_part(&self) -> usize {
+        self.threads.min(self.connections)
+    }
+}
+
 impl Session {
     /// A closed loop of the usual connections and threads for the usual time.
     pub fn usual_shape(&self, pipeline: usize) -> Shape {
@@ -96,7 +103,7 @@ impl Session {
         spec: impl Fn(usize) -> Spec,
     ) -> Result<(Measured, Tally)> {
         let target = server.target(protocol).with_context(|| format!("it does not speak {}", protocol.name()))?;
-        let specs: Vec<Spec> = (0..shape.threads.min(shape.connections)).map(spec).collect();
+        let specs: Vec<Spec> = (0..shape.threads_taking_part()).map(spec).collect();
         match protocol {
             Protocol::Resp | Protocol::RespTls => self.in_dialect(Resp, server, &target, shape, specs),
             Protocol::Text => self.in_dialect(Text, server, &target, shape, specs),
