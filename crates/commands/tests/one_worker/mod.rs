@@ -76,7 +76,8 @@ impl Server {
         }
         let bytes = out.take_joined();
         let mut rest = &bytes[..];
-        loop {
+        let mut reply = None;
+        while !rest.is_empty() || reply.is_none() {
             let decoded = ValueDecoder::new().next(rest, &ValueLimits::default());
             let Ok(Some((value, len))) = decoded else {
                 panic!("{}: {decoded:?} in {}", shown(), bytes.escape_ascii());
@@ -84,22 +85,16 @@ impl Server {
             rest = &rest[len..];
             // In RESP2 a subscription is confirmed channel by channel, in arrays where RESP3 has pushes.
             let is_confirmation = words[0].to_ascii_lowercase().ends_with(b"subscribe") && !rest.is_empty();
-            if let Value::Push(push) = value {
-                self.pushes.push(push);
-                continue;
-            }
-            if !is_confirmation {
-                while !rest.is_empty() {
-                    let decoded = ValueDecoder::new().next(rest, &ValueLimits::default());
-                    let Ok(Some((Value::Push(push), len))) = decoded else {
-                        panic!("{}: more than one reply: {}", shown(), bytes.escape_ascii());
-                    };
-                    self.pushes.push(push);
-                    rest = &rest[len..];
+            match value {
+                Value::Push(push) => self.pushes.push(push),
+                _ if is_confirmation => {}
+                value => {
+                    let earlier = reply.replace(value);
+                    assert!(earlier.is_none(), "{}: more than one reply: {}", shown(), bytes.escape_ascii());
                 }
-                return value;
             }
         }
+        reply.expect("the loop ends with one")
     }
 }
 

@@ -173,15 +173,12 @@ impl Options {
 
 /// Puts CREATE or SETID down with the number of entries that it came to.
 fn log_with_entries_read(cx: &mut KeyCx<'_>, args: &Args<'_>, entries_read: Option<u64>) -> Effect {
-    let is_number = |at: usize| at > 5 && args.is(at - 1, "ENTRIESREAD");
-    let word = |(at, word)| match entries_read {
-        // Whatever clients call it.
-        _ if at == 0 => "XGROUP".into(),
-        Some(entries) if is_number(at) => Word::Unsigned(entries),
+    let word = |(before, word)| match entries_read {
+        Some(entries) if before >= 5 && args.is(before, "ENTRIESREAD") => Word::Unsigned(entries),
         _ => Word::Bytes(word),
     };
-    let words: Vec<Word<'_>> = args.from(0).enumerate().map(word).collect();
-    cx.log(&words)
+    // By its own name, whatever clients call it.
+    cx.log_of(&["XGROUP".into()], args.from(1).enumerate().map(word))
 }
 
 fn create(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
