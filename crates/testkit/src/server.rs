@@ -248,6 +248,15 @@ impl Server {
         String::from_utf8_lossy(&log).into_owned()
     }
 
+    /// Ends the process by SIGKILL, and waits until it has ended.
+    ///
+    /// # Panics
+    /// When it cannot be waited for.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it is ours");
+        self.child.wait().expect("it ends");
+    }
+
     /// Waits until the process has ended by itself, for example after SHUTDOWN or a signal.
     ///
     /// # Errors

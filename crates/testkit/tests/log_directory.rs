@@ -33,12 +33,6 @@ fn start_in(folder: &Path, appendonly: &str) -> Result<Server, StartError> {
     Server::tenon(&[("dir", dir), ("appendonly", appendonly), ("save", "")])
 }
 
-fn kill(server: &mut Server) {
-    let pid = server.pid().to_string();
-    assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
-    server.wait_for_end(PATIENCE).expect("it ends");
-}
-
 fn fix(folder: &Path) -> (bool, String) {
     let manifest = folder.join("appendonlydir/appendonly.aof.manifest");
     let tenon = tenon_binary().expect("it is built");
@@ -78,7 +72,7 @@ fn a_second_server_is_refused_the_directory_of_a_log() {
     let (is_fixed, told) = fix(&folder);
     assert!(!is_fixed && told.contains("A server has the files"), "{told}");
     // What the first one's crash leaves is anybody's.
-    kill(&mut first);
+    first.kill();
     assert!(fix(&folder).0);
     assert_eq!(call(&mut other, "CONFIG SET appendonly yes"), "OK");
     assert!(start_in(&folder, "yes").is_err());
@@ -105,7 +99,7 @@ fn a_directory_that_was_removed_is_made_again() {
     });
     assert_eq!(call(&mut resp, "SET after 3"), "OK");
     assert!(start_in(&folder, "yes").is_err(), "the new directory is this server's, too");
-    kill(&mut server);
+    server.kill();
     let again = start_in(&folder, "yes").expect("tenon starts");
     let mut resp = client(&again);
     for (key, value) in [("before", "1"), ("between", "2"), ("after", "3")] {
@@ -134,7 +128,7 @@ fn a_log_moves_when_it_begins_anew() {
     }
     wait_until("the base", || tenon_testkit::info::field(&mut resp, "persistence", "aof_rewrite_in_progress") == "0");
     assert_eq!(call(&mut resp, "SET after 3"), "OK");
-    kill(&mut server);
+    server.kill();
     let again = start_in(&other, "yes").expect("tenon starts");
     let mut resp = client(&again);
     for (key, value) in [("before", "1"), ("between", "2"), ("after", "3")] {
@@ -151,7 +145,7 @@ fn a_damaged_base_is_named() {
     assert_eq!(call(&mut resp, "BGREWRITEAOF"), "Background append only file rewriting started");
     let base = folder.join("appendonlydir/appendonly.aof.2.base.rdb");
     wait_until("the base", || tenon_testkit::info::field(&mut resp, "persistence", "aof_rewrite_in_progress") == "0");
-    kill(&mut server);
+    server.kill();
     let mut bytes = std::fs::read(&base).expect("it is there");
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
@@ -174,7 +168,7 @@ fn what_was_restored_is_loaded_although_there_is_less_memory() {
         let restored = resp.call(&[b"RESTORE", key.as_bytes(), b"0", &payload]).expect("an answer");
         assert_eq!(restored, Value::Simple(b"OK".to_vec()), "{key}");
     }
-    kill(&mut server);
+    server.kill();
     let dir = folder.to_str().expect("it is text");
     let again = Server::tenon(&[("dir", dir), ("appendonly", "yes"), ("save", ""), ("maxmemory", "1mb")]);
     let mut resp = client(again.as_ref().expect("tenon starts"));

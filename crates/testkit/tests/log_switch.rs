@@ -65,15 +65,9 @@ fn await_rewrite(client: &mut Resp) {
     wait_until("the end of the rewrite", || info(client, "aof_rewrite_in_progress") == "0");
 }
 
-fn kill(server: &mut Server) {
-    let pid = server.pid().to_string();
-    assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
-    server.wait_for_end(PATIENCE).expect("it ends");
-}
-
 /// Kills the server and starts another one in its folder.
 fn kill_and_restart(mut server: Server) -> (Server, Server, Resp) {
-    kill(&mut server);
+    server.kill();
     let folder = server.folder().to_str().expect("it is text").to_owned();
     let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
     let resp = client(&again);
@@ -202,7 +196,7 @@ fn redis_reads_a_log_whose_base_is_not_there() {
     ok(&mut client, "CONFIG SET appendonly yes");
     ok(&mut client, "SET last 1");
     assert_eq!(info(&mut client, "aof_rewrite_in_progress"), "1");
-    kill(&mut server);
+    server.kill();
     let folder = server.folder().to_str().expect("it is text").to_owned();
     let Some(redis) = oracle(Dialect::Redis, &[("dir", &folder), ("appendonly", "yes")]) else { return };
     assert_eq!(text(call(&mut self::client(&redis), "GET last")), "1");
@@ -380,7 +374,7 @@ fn a_log_without_a_base_is_not_played_upon_what_comes_after_it() {
             ok(&mut client, command);
         }
         assert_eq!(call(&mut client, "INCR n"), Value::Int(1));
-        kill(&mut server);
+        server.kill();
 
         // Who starts without a log is told of it, and goes on from the file.
         let folder = server.folder().to_str().expect("it is text").to_owned();
@@ -403,7 +397,7 @@ fn a_log_without_a_base_is_not_played_upon_what_comes_after_it() {
             ok(&mut client, next);
             assert_eq!(call(&mut client, "INCR n"), Value::Int(1));
         }
-        kill(&mut without);
+        without.kill();
         let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
         assert_eq!(text(call(&mut self::client(&again), "GET n")), "1", "{next}: {}", again.log());
     }
@@ -423,7 +417,7 @@ fn what_a_log_without_a_base_has_live_on_is_kept_although_its_time_has_come_sinc
             continue;
         }
         wait_until("its time", || call(&mut client, "EXISTS lives-on") == Value::Int(0));
-        kill(&mut server);
+        server.kill();
         let directory = server.folder().join("appendonlydir");
         std::fs::create_dir(&directory).expect("it can be made");
         let manifest = "file appendonly.aof.1.incr.aof seq 1 type i lacks base\n";
@@ -545,7 +539,7 @@ fn transactions_with_the_log_answer_and_keep_what_redis_does() {
                 let figures = text(call(&mut client, "INFO persistence"));
                 ["aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0"].iter().all(|figure| figures.contains(figure))
             });
-            kill(&mut server);
+            server.kill();
             let folder = server.folder().to_str().expect("it is text").to_owned();
             let again = start(&[("dir", &folder), ("appendonly", "yes")]).expect("it starts");
             let found = call(&mut self::client(&again), "MGET a b");

@@ -1,6 +1,5 @@
 //! How long a key was not used, and how often it was, as RESTORE says it: a restart on the log keeps both.
 
-use std::process::Command;
 use tenon_client::{Resp, Value};
 use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
@@ -41,9 +40,7 @@ fn the_log_has_what_a_restored_key_was_used() {
                 assert_eq!(first.call(&words).expect("an answer"), Value::Simple(b"OK".to_vec()));
             }
         }
-        let pid = server.pid().to_string();
-        assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
-        server.wait_for_end(PATIENCE).expect("it ends");
+        server.kill();
         let folder = server.folder().to_str().expect("it is text").to_owned();
         // A frequency that no minute makes lower.
         let settings =

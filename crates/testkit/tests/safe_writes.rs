@@ -1,7 +1,6 @@
 //! WAITAOF with an append-only file, as processes see it: who waits is answered when its writes are on disk. Knows the log by
 //! its settings only.
 
-use std::process::Command;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
 use tenon_testkit::patience::{self, wait_until};
@@ -108,9 +107,7 @@ fn a_reply_confirms_what_its_client_has_written_silently_before() {
             await_text(&mut controller, "GET k", "v");
             assert_eq!(call(&mut client, "CLIENT REPLY ON"), Value::Simple(b"OK".to_vec()));
         }
-        let pid = server.pid().to_string();
-        assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
-        server.wait_for_end(patience::PATIENCE).expect("it ends");
+        server.kill();
         let folder = server.folder().to_str().expect("it is text").to_owned();
         let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
         assert_eq!(call(&mut client(&again), "EXISTS k"), Value::Int(1), "{front_end:?}");
