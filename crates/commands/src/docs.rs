@@ -31,7 +31,8 @@ pub fn docs() -> String {
         "# Commands\n\n\
          Made from the tables of commands; to change a line, change the command's declaration and run\n\
          `TENON_BLESS=1 cargo test -p tenon-commands commands_doc_is_up_to_date`.\n\n\
-         \"Since\" is the version of Redis that a command first came with. `COMMAND DOCS name` says the same.\n",
+         \"Since\" is the version of Redis that a command first came with; of DELIFEQ, COMMANDLOG, CLIENT CAPA and SCRIPT SHOW that of\n\
+         Valkey, and 0.1.0 is Tenon's own. `COMMAND DOCS name` says the same.\n",
     );
     for &(group, title) in GROUPS {
         let mut commands: Vec<&Command> = ALL.iter().copied().filter(|command| command.group == group).collect();
@@ -39,10 +40,11 @@ pub fn docs() -> String {
             continue;
         }
         commands.sort_unstable_by_key(|command| command.name);
-        let _ = write!(
-            page,
-            "\n## {title}\n\n| command | what it does | complexity | since |\n| --- | --- | --- | --- |\n"
-        );
+        let _ = write!(page, "\n## {title}\n\n");
+        if group == Group::Cluster {
+            page.push_str("There are none: all of these are refused, as by a server that is in no cluster.\n\n");
+        }
+        page.push_str("| command | what it does | complexity | since |\n| --- | --- | --- | --- |\n");
         for command in commands {
             row(&mut page, command);
             let mut subcommands = command.subcommands().to_vec();

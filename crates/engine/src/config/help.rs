@@ -7,7 +7,7 @@ use super::error::LoadProblem;
 use super::loader::nearest;
 use super::setting::{At, Group, Initial, Kind, Setting, Support};
 use super::table::{SETTINGS, find};
-use super::unsupported::{ACCEPTED_AT_DEFAULT, Otherwise, UNSUPPORTED_DIRECTIVES};
+use super::unsupported::{ACCEPTED_AT_DEFAULT, FORGOTTEN, Otherwise, UNSUPPORTED_DIRECTIVES};
 
 /// The settings that `--help` shows without further asking.
 const FIRST: &[&str] = &[
@@ -227,11 +227,12 @@ A setting that is unknown or has a wrong value stops the start with its file, it
 - One setting a line: a name, blanks, a value. Lines that start with `#` are comments.
 - Values with blanks stand in quotes: `\"a \\\"b\\\" \\x41\\n\"` with escapes, `'it\\'s'` without.
 - Bytes take a unit: `1k` is 1,000, `1kb` is 1,024, and so on with `m`, `mb`, `g` and `gb`. Percentages, where allowed,
-  are of the memory the process may use.
+  are of the memory the process may use, those of `maxmemory-clients` of `maxmemory`.
 - `include PATH` reads another file in that place; wildcards may match any number of files, in order of their names.
 - `rename-command OLD NEW` has clients and scripts call a command by another name, or by none where that is `\"\"`. The
   names of other commands cannot be taken, not even of those that have another one now. Rules of users name commands as
   they are declared, and so does the log.
+- `user NAME RULES...` makes a user, with rules as ACL SETUSER takes them; not beside `aclfile`.
 - Repeated `save` lines add up, and so do `client-output-buffer-limit` lines of different classes. Of other settings the
   last line counts.
 
@@ -269,6 +270,9 @@ what keeps the data. `daemonize` alone writes no `pidfile`: it has to be named.
     for (name, reason) in UNSUPPORTED_DIRECTIVES {
         let _ = writeln!(text, "- `{name}`: {reason}.");
     }
+    let forgotten: Vec<_> = FORGOTTEN.iter().map(|name| format!("`{name}`")).collect();
+    let names = forgotten.join(", ");
+    let _ = writeln!(text, "\nThese have no effect, as in Redis or Valkey itself, and bring a warning: {names}.");
     text
 }
 

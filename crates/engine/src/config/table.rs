@@ -79,7 +79,7 @@ settings! {
     bind: Vec<String> {
         name: "bind", kind: Kind::Words { max: 16 }, initial: Is("127.0.0.1"), group: Group::Network
     }
-    /// Refuse clients from other machines as long as no password is set.
+    /// Refuse clients from other machines as long as no password is set. For memcached's clients that is memcached-auth alone.
     protected_mode: bool { name: "protected-mode", kind: Kind::Bool, initial: Is("yes"), group: Group::Network }
     /// Path of a UNIX socket that speaks RESP; empty for none.
     unixsocket: Arc<str> { name: "unixsocket", at: At::Start, group: Group::Network }
@@ -202,7 +202,8 @@ settings! {
     shutdown_on_sigterm: EndWords {
         name: "shutdown-on-sigterm", kind: Kind::EndWords, initial: Is("default"), group: Group::Server
     }
-    /// Seconds a shutdown waits at most.
+    /// Seconds that clients have to take their last replies when the server ends. Saving, the log's first base and calls under
+    /// way before that have no such bound; a disk that does not take the log has five seconds.
     shutdown_timeout: u32 {
         name: "shutdown-timeout", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("10"), group: Group::Server
     }
@@ -215,7 +216,8 @@ settings! {
     script_memory_max: u64 {
         name: "script-memory-max", kind: Kind::Memory { min: 0, max: i64::MAX }, initial: Is("1gb"), group: Group::Memory
     }
-    /// Working directory, which relative paths start from.
+    /// Directory that snapshots and the log are in. Relative paths of other settings start from what it is at the start. CONFIG
+    /// SET, if enable-protected-configs lets it, is for saves and logs that begin later.
     dir: Arc<str> {
         name: "dir", kind: Kind::Directory, guard: Guard::Protected, group: Group::Server,
         initial: OfMachine { text: "where the server was started", of: |machine| machine.directory.clone() }
@@ -437,9 +439,7 @@ settings! {
     }
 
     /// When to save to disk: seconds and changes, in pairs; empty for never.
-    save: Vec<SavePoint> {
-        name: "save", kind: Kind::SavePoints, group: Group::Persistence
-    }
+    save: Vec<SavePoint> { name: "save", kind: Kind::SavePoints, group: Group::Persistence }
     /// Whether the data is saved when the server ends, also without save points.
     save_on_exit: bool { name: "save-on-exit", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence }
     /// Whether commands that write are refused after a save in the background has failed, as long as there are save
@@ -458,9 +458,7 @@ settings! {
         name: "rdb-save-incremental-fsync", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
     }
     /// Whether every write is logged to disk.
-    appendonly: bool {
-        name: "appendonly", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
-    }
+    appendonly: bool { name: "appendonly", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence }
     /// When what was logged is synced to disk: before a reply is sent, every second, or whenever the system likes.
     appendfsync: Fsync {
         name: "appendfsync", kind: Kind::Choice(Fsync::NAMES), initial: Is("everysec"), group: Group::Persistence
