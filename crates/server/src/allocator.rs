@@ -1,4 +1,6 @@
 //! When the general allocator gives memory that is free back to the kernel. Knows nothing of what is allocated.
+//!
+//! Its rule: of mimalloc's functions it calls only those that touch no block in use, and that any thread may call at any time.
 #![allow(unsafe_code)]
 
 use libmimalloc_sys::{mi_collect, mi_option_set, mi_option_t};

@@ -1,4 +1,4 @@
-//! Bytes to frames and back: RESP2, RESP3, inline and memcached text. Knows no command, no socket and no store.
+//! Bytes to frames and back: RESP2, RESP3, inline, memcached's protocols, and pieces of RDB. Knows no command, no socket and no store.
 #![forbid(unsafe_code)]
 
 pub mod memcache;

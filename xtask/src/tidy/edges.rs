@@ -78,7 +78,7 @@ fn manifest(tree: &Tree, path: &str, text: &str) -> Vec<Finding> {
     let name = folder.rsplit('/').next().unwrap_or(folder);
     let Some(may_use) = may_use(tree, folder, name) else {
         let message = format!(
-            "the crate '{name}' has no layer; give it one in {}, after section \"Crates\" of ARCHITECTURE.md, so that \
+            "the crate '{name}' has no layer; give it one in {}, after section \"Overview\" of ARCHITECTURE.md, so that \
              its edges can be checked",
             file!()
         );

@@ -183,8 +183,8 @@ least use goes; but a thread for each core), and no RESP port. FILE has options,
             Verbose => "--loglevel verbose, debug".to_owned(),
             Delimiter => "--memcached-stats-delimiter".to_owned(),
             Extended => {
-                "idle_timeout, watcher_logbuf_size, read_buf_mem_limit, ssl_..., udp_amplification_max (Tenon's own), and \
-                 those without effect"
+                "idle_timeout, track_sizes, watcher_logbuf_size, read_buf_mem_limit, ssl_..., udp_amplification_max (Tenon's \
+                 own), and those without effect"
                     .to_owned()
             }
             Protocol => "--memcached-protocol".to_owned(),

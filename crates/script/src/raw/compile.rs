@@ -1,4 +1,6 @@
 //! Text to a function, by Lua's compiler itself: of mlua's, names and errors are UTF-8 alone. Knows no sandbox.
+//!
+//! What runs under mlua's protection owns nothing, as all of it may raise: see calls.rs.
 #![allow(unsafe_code)]
 
 use mlua::{Lua, Value, ffi};
