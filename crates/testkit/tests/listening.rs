@@ -1,6 +1,6 @@
 //! Clients that listen, over TCP: silence does not end them, but not taking what they are sent does.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
@@ -35,6 +35,26 @@ fn silence_does_not_end_who_listens() {
     assert_eq!(text(&message[2]), "still there");
     let line = text(&monitor.receive().expect("a line"));
     assert!(line.ends_with(r#""PUBLISH" "c" "still there""#), "{line}");
+}
+
+#[test]
+fn who_waits_for_a_long_script_is_not_idle() {
+    const IDLE_MAX: Duration = Duration::from_secs(2);
+    const SCRIPT: &[u8] = b"local function now() local t = redis.call('TIME') return t[1] + t[2] / 1e6 end
+        local start = now() while now() < start + 2.5 do end return 'done'";
+    let server = Server::tenon(&[("timeout", "2")]).expect("tenon starts");
+    let mut client = connect(&server);
+    client.send(&[b"EVAL", SCRIPT, b"0"]).expect("sent");
+    let sent = Instant::now();
+    assert_eq!(text(&client.receive().expect("an answer")), "done");
+    let answered = Instant::now();
+    // By then all clients are looked at once more.
+    std::thread::sleep(Duration::from_millis(1200));
+    let pong = client.call(&[b"PING"]);
+    assert!(sent.elapsed() > IDLE_MAX, "the script took long enough to be taken for silence");
+    if answered.elapsed() < IDLE_MAX {
+        assert_eq!(pong.expect("it is not idle yet"), Value::Simple(b"PONG".to_vec()));
+    }
 }
 
 #[test]

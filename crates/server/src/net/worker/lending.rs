@@ -225,6 +225,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             self.after_call(worker, key, state, flow, reply, |_, _| hold_until);
             self.service.note_on_its_way(answered, 0);
             let Some(connection) = self.connections.get_mut(key) else { continue };
+            // Until now it was not idle.
+            connection.active_at = self.now;
             if connection.intake != Intake::Room {
                 self.io.tell_of_every_byte(&mut connection.socket);
             }
