@@ -76,7 +76,9 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
         lines.stat("ssl_handshake_errors", counts.handshake_errors.load(Ordering::Relaxed));
         // As newer ones than 1.6.18 tell it.
         lines.stat("ssl_proto_errors", counts.protocol_errors.load(Ordering::Relaxed));
-        let age = engine.started.elapsed().as_secs() - engine.certificates_read_s.load(Ordering::Relaxed);
+        let read_s = engine.certificates_read_s.load(Ordering::Relaxed);
+        // They may be read anew between the two.
+        let age = engine.started.elapsed().as_secs().saturating_sub(read_s);
         lines.stat("time_since_server_cert_refresh", age);
     }
     lines.stat("bytes_read", sum(|all| &all.input_bytes));
