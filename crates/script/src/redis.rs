@@ -121,6 +121,10 @@ fn collect(args: &MultiValue, words: &mut Words) -> Result<(), &'static str> {
 
 /// Writes a number as a command's word, as Redis does from 7.2 on; tells whether it fits.
 pub(crate) fn push_number(words: &mut Words, value: f64) -> bool {
+    if value.is_nan() && value.is_sign_negative() {
+        // As `0/0` is on x86.
+        return words.push(b"-nan");
+    }
     // There is one zero.
     words.push(DoubleText::of(value + 0.0).as_bytes())
 }
