@@ -65,14 +65,15 @@ fn string_head(len: usize) -> usize {
     }
 }
 
-/// Bytes that the length of head and payload takes behind them.
+/// Bytes that the length of head and payload takes behind them. As in Redis's `lpEncodeBacklen` the greatest numbers that two,
+/// three and four bytes can hold have one byte more.
 #[inline]
 pub fn back_len(len: usize) -> usize {
     match len {
         ..0x80 => 1,
-        0x80..0x4000 => 2,
-        0x4000..0x20_0000 => 3,
-        0x20_0000..0x1000_0000 => 4,
+        0x80..0x3fff => 2,
+        0x3fff..0x1f_ffff => 3,
+        0x1f_ffff..0xfff_ffff => 4,
         _ => 5,
     }
 }
@@ -142,7 +143,7 @@ fn back_byte(rest: usize, at: usize) -> u8 {
     (rest & 0x7f) as u8 | if at > 0 { 0x80 } else { 0 }
 }
 
-/// Whether these bytes, as many as `back_len` says, say that head and payload before them have `front` bytes.
+/// Whether these bytes, as many as `back_len` says or as can hold it, say that head and payload before them have `front` bytes.
 pub fn is_back(front: usize, back: &[u8]) -> bool {
     back.iter()
         .enumerate()

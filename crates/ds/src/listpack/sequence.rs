@@ -340,6 +340,11 @@ mod tests {
         long.push_back(Item::Bytes(&[b'x'; 200]));
         assert_eq!(&long.view().bytes()[HEADER..][..2], b"\xe0\xc8");
         assert_eq!(&long.view().bytes()[HEADER + 202..], b"\x01\xca");
+        for (len, back) in [(16_377, &b"\x7f\xfe"[..]), (16_378, b"\x00\xff\xff"), (16_379, b"\x01\x80\x80")] {
+            let mut longest = ListpackBuf::new();
+            longest.push_back(Item::Bytes(&vec![b'x'; len]));
+            assert_eq!(&longest.view().bytes()[HEADER + 5 + len..], back, "{len}");
+        }
     }
 
     #[test]

@@ -161,10 +161,11 @@ pub(super) fn write_item(writer: &mut Writer<'_>, item: Item<'_>) {
     }
 }
 
-/// Writes a node of a list; a single element that is too long for a listpack is written as it is.
+/// Writes a node of a list; a single element that is too long for a listpack is written as it is, and so is one of which
+/// servers have different ideas how it lies in one.
 pub(super) fn write_node(writer: &mut Writer<'_>, node: Listpack<'_>) {
     match node.get(0) {
-        Some(only) if node.len() == 1 && node.redis_len() > LISTPACK_LEN_MAX => {
+        Some(only) if node.len() == 1 && (node.redis_len() > LISTPACK_LEN_MAX || listpack::is_disputed(only.item)) => {
             writer.length(kind::node::PLAIN);
             write_item(writer, only.item);
         }

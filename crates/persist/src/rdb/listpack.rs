@@ -17,6 +17,17 @@ const HEADER: usize = 6;
 const END: u8 = 0xFF;
 const COUNT_UNKNOWN: u16 = u16::MAX;
 
+/// Bytes before a string of 4 KiB and more.
+const LONG_HEAD: usize = 5;
+/// Bytes of head and string whose number Redis writes with one byte more than Valkey does from 9.1 on, and does not read with
+/// one less.
+const DISPUTED: [usize; 3] = [0x3fff, 0x1f_ffff, 0xfff_ffff];
+
+/// Whether no listpack with this element is one to Redis and to Valkey alike.
+pub(super) fn is_disputed(item: Item<'_>) -> bool {
+    matches!(item, Item::Bytes(bytes) if DISPUTED.contains(&(LONG_HEAD + bytes.len())))
+}
+
 /// The listpack of these elements, as Redis has it.
 pub(super) fn written(elements: listpack::Listpack<'_>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(elements.redis_len());
@@ -81,12 +92,13 @@ impl<'a> Elements<'a> {
 
     fn read(&mut self) -> Option<Item<'a>> {
         let (front, item) = element(self.left)?;
-        let (element, rest) = self.left.split_at_checked(front + listpack::back_len(front))?;
-        let (_, back) = element.split_at(front);
-        if !listpack::is_back(front, back) {
-            return None;
-        }
-        self.left = rest;
+        // Valkey from 9.1 on has no byte more for what is disputed.
+        let back_lens = [listpack::back_len(front), listpack::back_len(front - 1)];
+        let is_back = |back_len: &usize| {
+            self.left.get(front..front + back_len).is_some_and(|back| listpack::is_back(front, back))
+        };
+        let back_len = back_lens.into_iter().find(is_back)?;
+        self.left = &self.left[front + back_len..];
         Some(item)
     }
 }
@@ -146,6 +158,27 @@ mod tests {
         assert_eq!(all(&bytes).unwrap(), samples());
         bytes[4..6].copy_from_slice(&[0xFF; 2]);
         assert_eq!(all(&bytes).unwrap(), samples(), "the count may be unknown");
+    }
+
+    #[test]
+    fn what_is_disputed_is_read_in_both_forms() {
+        for len in DISPUTED[..2].iter().map(|front| front - LONG_HEAD) {
+            let mut own = ListpackBuf::new();
+            let text = vec![b'x'; len];
+            [&b"before"[..], &text, b"behind"].into_iter().for_each(|element| own.push_back(Item::of(element)));
+            let bytes = written(own.view());
+            let expected = [b"before".to_vec(), text, b"behind".to_vec()];
+            assert_eq!(all(&bytes).unwrap(), expected);
+            // Redis's begins with a byte of zero.
+            let back = HEADER + 8 + LONG_HEAD + len;
+            let mut of_valkey = bytes;
+            assert_eq!((of_valkey.remove(back), of_valkey[back]), (0, 0xff));
+            of_valkey[back] &= 0x7f;
+            let total = of_valkey.len() as u32;
+            of_valkey[..4].copy_from_slice(&total.to_le_bytes());
+            assert_eq!(all(&of_valkey).unwrap(), expected);
+            assert!(is_disputed(Item::Bytes(&expected[1])) && !is_disputed(Item::Bytes(&expected[1][1..])));
+        }
     }
 
     #[test]

@@ -60,6 +60,11 @@ pub fn commands() -> Vec<(String, Vec<Vec<u8>>)> {
         words("RPUSH {name} 0 127 128 -1 4095 -4096 32767 -32768 8388607 2147483648 a 9223372036854775807"),
     );
     add("list-long", vec![text("RPUSH"), text("{name}"), noise(9_000, 1), text("x"), pattern(70_000), text("y")]);
+    // As long as what the next longer number of a listpack begins with.
+    for len in [16_377, 16_378, 16_379, 2_097_145, 2_097_146, 2_097_147] {
+        add(&format!("list-at-{len}"), vec![text("RPUSH"), text("{name}"), pattern(len), text("behind")]);
+        add(&format!("stream-at-{len}"), vec![text("XADD"), text("{name}"), text("1-1"), text("f"), pattern(len)]);
+    }
     add("ints-wide", words("SADD {name} 9223372036854775807 -9223372036854775808 0"));
     add("set-mixed", words("SADD {name} 1 2 three 4.5"));
     add("hash-long", vec![text("HSET"), text("{name}"), text("f"), pattern(5_000), text(""), text("")]);
