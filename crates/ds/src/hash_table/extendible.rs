@@ -88,6 +88,12 @@ impl<P: Pointer> ExtendibleTable<P> {
         ExtendibleTable { salt: next_salt(), root: Root::One(TagTable::new()) }
     }
 
+    /// An empty table in which elements lie in the same order as in this one: a cursor of a scan of this one is one of it, once it
+    /// has the same elements.
+    pub fn emptied(&self) -> ExtendibleTable<P> {
+        ExtendibleTable { salt: self.salt, root: Root::One(TagTable::new()) }
+    }
+
     /// Elements in the table.
     #[inline]
     pub fn len(&self) -> usize {

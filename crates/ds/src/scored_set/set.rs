@@ -259,7 +259,7 @@ impl<H: MemberHash> ScoredSet<H> {
 
 impl<H: MemberHash> Clone for ScoredSet<H> {
     fn clone(&self) -> ScoredSet<H> {
-        let mut copy = ScoredSet::new();
+        let mut copy = ScoredSet { table: self.table.emptied(), ..ScoredSet::new() };
         // In order, so the copy's leaves are full.
         let _ = self.visit(0..self.len(), Direction::Ascending, |score, member| {
             copy.add_new(member, score);
@@ -412,8 +412,18 @@ mod tests {
             let expected: Vec<_> = expected.into_iter().rev().collect();
             assert_eq!(walk(&set, from..to, Direction::Descending), expected);
         }
-        check(&set.clone(), &model);
+        let copy = set.clone();
+        check(&copy, &model);
         let mut scanned = BTreeMap::new();
+        // Half of it, and then a copy from there on.
+        let cursor = set.scan(0, set.len() / 2, |score, member| {
+            scanned.insert(member.to_vec(), score);
+        });
+        if cursor != 0 {
+            assert_eq!(copy.scan(cursor, usize::MAX, |score, member| _ = scanned.insert(member.to_vec(), score)), 0);
+        }
+        assert_eq!(scanned, model.scores);
+        scanned.clear();
         let next = set.scan(0, usize::MAX, |score, member| {
             scanned.insert(member.to_vec(), score);
         });
