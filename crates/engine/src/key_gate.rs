@@ -22,6 +22,7 @@ use crate::snapshot::CHANGES;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use tenon_store::hash::KeyHash;
+use tenon_store::keyspace::TICK_MS;
 
 /// Which of the four may be somewhere.
 #[derive(Clone, Copy)]
@@ -75,7 +76,8 @@ impl Engine {
     ) -> Result<bool, CmdError> {
         let (client, database, flags) = (session.client.info.key, session.database, resolved.command.flags);
         let shard = self.shards.index(hash);
-        let is_due = self.shards.due_ms(shard) <= worker.clock.now_ms;
+        // A shard says in which tick of its wheel something is due: at the tick's end.
+        let is_due = self.shards.due_ms(shard) <= worker.clock.now_ms.saturating_add(TICK_MS);
         let looks_for_large = possible.snapshot && (flags.any(CHANGES) || is_due);
         let looks_for_members = possible.many_deadlines && is_due;
         let looks_for_readers = possible.lending && (fate == Fate::Changes || is_due);

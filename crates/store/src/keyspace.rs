@@ -408,7 +408,8 @@ impl Keyspace {
         index.wheel = wheel;
     }
 
-    /// A time before which neither a key nor a member is due, in milliseconds; `None` when none has a deadline.
+    /// The end of the tick in which the first key or member is due, in milliseconds: [`TICK_MS`] behind its deadline at most;
+    /// `None` when none has one.
     pub fn next_due_ms(&self) -> Option<u64> {
         self.index.as_ref()?.wheel.next_tick().map(|tick| tick.saturating_mul(TICK_MS))
     }

@@ -201,7 +201,7 @@ impl Shard {
         self.first.set_lends(lends);
     }
 
-    /// A time before which no key of any database is due, in milliseconds.
+    /// The same of all databases as [`Keyspace::next_due_ms`].
     pub fn next_due_ms(&self) -> Option<u64> {
         self.databases().filter_map(|(_, keyspace)| keyspace.next_due_ms()).min()
     }
