@@ -51,7 +51,7 @@ impl TakenBlocks {
 ///
 /// The block that grows stands by itself: adding an entry does not search the others, and a short stream has one
 /// allocation.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Entries {
     /// All blocks but the last, by their first ids.
     sealed: BTreeMap<StreamId, Block>,
@@ -60,6 +60,15 @@ pub(super) struct Entries {
     len: u64,
     /// Bytes that the blocks' contents take.
     block_bytes: usize,
+}
+
+impl Clone for Entries {
+    fn clone(&self) -> Entries {
+        let mut copy = Entries { sealed: self.sealed.clone(), tail: self.tail.clone(), ..*self };
+        // What a block has room for is not copied.
+        copy.block_bytes = copy.sealed.values().chain(&copy.tail).map(Block::memory).sum();
+        copy
+    }
 }
 
 impl Entries {
@@ -273,5 +282,26 @@ impl Entries {
         let from = first.map_or(Bound::Unbounded, Bound::Excluded);
         let sealed = self.sealed.range((from, Bound::Unbounded)).next().map(|(first, _)| *first);
         sealed.or_else(|| self.tail.as_ref().map(Block::first).filter(|tail| first.is_none_or(|first| *tail > first)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_a_copy_is_what_its_blocks_take() {
+        let limits = StreamLimits::new(0, 3);
+        let mut entries = Entries::default();
+        let ids: Vec<StreamId> = (1..=8).map(|ms| StreamId { ms, seq: 0 }).collect();
+        for id in &ids {
+            entries.append(*id, [(&b"field"[..], &b"value"[..])].into_iter(), limits);
+        }
+        let mut copy = entries.clone();
+        assert!(copy.memory() <= entries.memory());
+        for mut emptied in [entries, std::mem::take(&mut copy)] {
+            assert!(ids.iter().all(|id| emptied.remove(*id)));
+            assert_eq!(emptied.memory(), 0);
+        }
     }
 }
