@@ -7,7 +7,10 @@ use one_worker::Server;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use tenon_engine::persist::rdb::file::{FileOptions, Form};
 use tenon_engine::reaper::Garbage;
+use tenon_engine::snapshot::SnapshotOptions;
+use tenon_engine::wire::rdb::Compression;
 use tenon_engine::wire::resp::Value;
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -71,6 +74,31 @@ fn what_is_freed_later_is_evicted_once() {
     drop(go_on);
     // What is in use is the other test's from here.
     server.engine.reaper.wait_until(|| false, Duration::from_secs(60));
+}
+
+#[test]
+fn what_was_flushed_and_is_not_saved_yet_has_nothing_else_go() {
+    const KEYS: usize = 5_000;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for policy in ["allkeys-lru", "noeviction"] {
+        let mut server = Server::new(1, &[("maxmemory-policy", policy)]);
+        let ok = Value::Simple(b"OK".to_vec());
+        for key in 0..2 * KEYS {
+            assert_eq!(run(&mut server, &[b"SET", format!("old{key}").as_bytes(), &[b'x'; 1_000]]), ok);
+        }
+        limit(&mut server);
+        let file = FileOptions { form: Form::Rdb, compression: Compression::Off, has_checksum: false };
+        let options = SnapshotOptions { file, is_log_base: false };
+        let begun = server.engine.begin_snapshot(&mut server.worker, options, |_| ()).expect("there is no other one");
+        run(&mut server, &[b"FLUSHDB"]);
+        for key in 0..KEYS {
+            let set = run(&mut server, &[b"SET", format!("key{key}").as_bytes(), &[b'x'; 1_000]]);
+            assert_eq!(set, ok, "{policy}, key {key}");
+        }
+        assert_eq!(run(&mut server, &[b"DBSIZE"]), Value::Int(KEYS as i64), "{policy}");
+        begun.give_up(&server.engine);
+        server.engine.reaper.wait_until(|| false, Duration::from_secs(60));
+    }
 }
 
 #[test]

@@ -260,13 +260,19 @@ impl Engine {
     pub(crate) fn evict_ahead(&self, worker: &mut Worker) -> bool {
         worker.room.end_share(self.unsent.memory());
         let limit = self.config.maxmemory() as usize;
-        let freed_soon = || self.unsent.freed_soon() + self.clients_leaving().others + self.reaper.pending_bytes();
+        let freed_soon = || self.unsent.freed_soon() + self.clients_leaving().others + self.freed_behind();
         let is_over = || limit > 0 && memory::used() > self.kept(limit).saturating_add(freed_soon());
         worker.index == 0
             && is_over()
             && !self.pauses_eviction(worker)
             && self.evict(worker, limit, Makes::SomeRoomBut(0))
             && is_over()
+    }
+
+    /// Bytes that are no data any more and not free yet: what waits to be written to disk, and what the reaper has. Else one key
+    /// more would go for each of theirs.
+    fn freed_behind(&self) -> usize {
+        self.snapshots.freed_soon() + self.reaper.pending_bytes()
     }
 
     /// Whether nothing is evicted now: the data stands still during a pause, whatever `maxmemory` says, as it does with
@@ -289,7 +295,8 @@ impl Engine {
         };
         let leaving = self.evict_clients_before_keys(worker);
         if how.policy == Policy::NoEviction {
-            let left = leaving.all();
+            // What a snapshot still has to write of data that has gone is held against nobody.
+            let left = leaving.all() + self.snapshots.gone();
             return left > 0 && memory::used() <= self.kept(limit).saturating_add(left);
         }
         if how.policy.remembers() {
@@ -310,10 +317,7 @@ impl Engine {
                 Makes::SomeRoomBut(output) => output + self.unsent.freed_soon() + leaving.others,
                 Makes::UpForGrowth => self.unsent.on_its_way() + leaving.all(),
             };
-            // What waits to be written to disk is freed, too, and what the reaper has: else one key more went for each that it
-            // does not come to.
-            let freed_soon = self.snapshots.freed_soon() + self.reaper.pending_bytes();
-            memory::used() > kept.saturating_add(freed_soon + output + told)
+            memory::used() > kept.saturating_add(self.freed_behind() + output + told)
         };
         let mut has_room = !is_over(0);
         while !has_room {

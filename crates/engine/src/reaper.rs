@@ -72,22 +72,35 @@ const KEYSPACES_WEIGHED: usize = 16;
 /// What is to be freed, with about how many bytes it takes.
 type Weighed = Vec<(Garbage, usize)>;
 
-/// About how many bytes each takes, without a look at all of it.
-fn weighed(garbage: Vec<Garbage>) -> Weighed {
+/// About how many bytes a keyspace takes, without a look at all of it.
+pub(crate) fn weight_of(keyspace: &Keyspace) -> usize {
+    weight(keyspace, mean_of_keys([keyspace]))
+}
+
+fn weight(keyspace: &Keyspace, mean_of_keys: usize) -> usize {
+    keyspace.overhead() + keyspace.len() * mean_of_keys
+}
+
+/// About how many bytes a key of these takes.
+fn mean_of_keys<'a>(keyspaces: impl IntoIterator<Item = &'a Keyspace>) -> usize {
     let (mut keys, mut bytes) = (0, 0);
-    let keyspaces = garbage.iter().filter_map(|thing| match thing {
-        Garbage::Keyspace(keyspace) => Some(keyspace),
-        Garbage::Entry(_) | Garbage::Part(..) => None,
-    });
-    for keyspace in keyspaces.filter(|keyspace| !keyspace.is_empty()).take(KEYSPACES_WEIGHED) {
+    for keyspace in keyspaces.into_iter().filter(|keyspace| !keyspace.is_empty()).take(KEYSPACES_WEIGHED) {
         keyspace.scan(0, KEYS_WEIGHED, |entry| {
             keys += 1;
             bytes += entry.rough_memory();
         });
     }
-    let mean = bytes / keys.max(1);
+    bytes / keys.max(1)
+}
+
+/// About how many bytes each takes, without a look at all of it.
+fn weighed(garbage: Vec<Garbage>) -> Weighed {
+    let mean = mean_of_keys(garbage.iter().filter_map(|thing| match thing {
+        Garbage::Keyspace(keyspace) => Some(keyspace),
+        Garbage::Entry(_) | Garbage::Part(..) => None,
+    }));
     let weigh = |thing: &Garbage| match thing {
-        Garbage::Keyspace(keyspace) => keyspace.overhead() + keyspace.len() * mean,
+        Garbage::Keyspace(keyspace) => weight(keyspace, mean),
         Garbage::Entry(entry) => entry.view().rough_memory(),
         Garbage::Part(_, bytes) => *bytes,
     };

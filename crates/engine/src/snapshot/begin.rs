@@ -66,7 +66,16 @@ impl Snapshots {
 
     /// Bytes that are freed without any eviction, when they are written.
     pub(crate) fn freed_soon(&self) -> usize {
-        if self.is_active() { self.current.read().as_ref().map_or(0, |snapshot| snapshot.freed_soon()) } else { 0 }
+        self.bytes_of_current(Snapshot::freed_soon)
+    }
+
+    /// Those among them that were data.
+    pub(crate) fn gone(&self) -> usize {
+        self.bytes_of_current(Snapshot::gone)
+    }
+
+    fn bytes_of_current(&self, bytes: impl FnOnce(&Snapshot) -> usize) -> usize {
+        if self.is_active() { self.current.read().as_deref().map_or(0, bytes) } else { 0 }
     }
 
     /// In this order: who finds that none is under way may begin the next one, and that would be what is forgotten.

@@ -265,23 +265,25 @@ impl<'e, W: Write> Scanner<'e, W> {
                         self.write_copies(database, &copies);
                         self.snapshot.give_back(copies);
                     }
-                    Handed::Entry(database, entry) => {
+                    Handed::Entry(database, entry, gone) => {
                         self.write_owned(database, entry.view(), Cursor::START);
                         // A string is gone when it no longer counts as queued; what takes longer is freed elsewhere.
                         if is_large(entry.view().value()) {
                             self.free(Garbage::Entry(entry));
                         }
+                        self.snapshot.has_freed(gone);
                     }
                     Handed::Encoded(database, bytes) => {
                         self.put(|file| file.encoded(database, &bytes));
                         self.count(1);
                     }
-                    Handed::Keyspace(database, mut keyspace) => {
+                    Handed::Keyspace(database, mut keyspace, gone) => {
                         keyspace.write_lacking(0, usize::MAX, |entry| {
                             self.write_owned(database, entry, Cursor::START);
                             true
                         });
                         self.free(Garbage::Keyspace(keyspace));
+                        self.snapshot.has_freed(gone);
                     }
                 }
                 self.snapshot.is_written(bytes);
@@ -393,9 +395,10 @@ impl<'e, W: Write> Scanner<'e, W> {
     fn finish_large(&mut self, large: Large) {
         match large.status {
             Status::InPlace => unreachable!("its shard is where it is written"),
-            Status::TakenOut(entry) => {
+            Status::TakenOut(entry, gone) => {
                 self.write_owned(large.database, entry.view(), large.cursor);
                 self.free(Garbage::Entry(entry));
+                self.snapshot.has_freed(gone);
             }
             Status::Finished(rest) => {
                 self.put(|file| file.encoded(large.database, &rest));

@@ -1,6 +1,7 @@
 //! What those who change keys and the scanner that writes them know of one snapshot together. Knows no shard.
 
 use crate::clients::ConnectionKey;
+use crate::reaper;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -26,18 +27,24 @@ const COPIES_ROOM: usize = 64 * 1024;
 const COPIES_MAX: usize = COPIES_ROOM - 2048;
 /// How many of these that are empty are kept for the next ones.
 const SPARE_MAX: usize = 8;
+/// What takes so many steps to measure is not queued: nobody waits until it is written.
+const MEASURED_STEPS: usize = 10_000;
 
 /// What was handed over to the scanner, with the database that it was in when the snapshot began.
 pub(super) enum Handed {
     /// Copies of entries.
     Copies(usize, EntryCopies),
-    /// An entry that is nobody else's, or whose value is shared.
-    Entry(usize, Entry),
+    /// An entry that is nobody else's, or whose value is shared, with what of it counts as gone.
+    Entry(usize, Entry, Gone),
     /// A key as it is to stand in the file.
     Encoded(usize, Vec<u8>),
-    /// All keys of a database in one shard.
-    Keyspace(usize, Keyspace),
+    /// All keys of a database in one shard, with about what they take.
+    Keyspace(usize, Keyspace, Gone),
 }
+
+/// Bytes of what was data and is kept to be written; they count until [`Snapshot::has_freed`] is told of them.
+#[must_use = "they count until they are told of"]
+pub(super) struct Gone(usize);
 
 /// What waits for the scanner.
 #[derive(Default)]
@@ -63,7 +70,7 @@ pub(super) enum Status {
     /// In its keyspace.
     InPlace,
     /// Here: its key is gone.
-    TakenOut(Entry),
+    TakenOut(Entry, Gone),
     /// Written already, by somebody who could not wait.
     Finished(Vec<u8>),
 }
@@ -114,6 +121,8 @@ pub struct Snapshot {
     queued: AtomicUsize,
     /// Bytes of long strings that the scanner has taken and not yet written, and those that writing one takes.
     in_hand: AtomicUsize,
+    /// Bytes of what was data, beside what is in the queue: for these nobody waits.
+    gone: AtomicUsize,
     /// Bytes from which on the queue is full.
     queued_max: usize,
     has_room: Condvar,
@@ -145,6 +154,7 @@ impl Snapshot {
             queue: Mutex::default(),
             queued: AtomicUsize::new(0),
             in_hand: AtomicUsize::new(0),
+            gone: AtomicUsize::new(0),
             queued_max: (memory / QUEUED_PART).clamp(QUEUED_MIN, QUEUED_MAX),
             has_room: Condvar::new(),
             large: Mutex::default(),
@@ -180,10 +190,15 @@ impl Snapshot {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// Bytes that are freed when something is written: those in the queue, and those that the scanner has in hand, also if they
-    /// are still data.
+    /// Bytes that are freed when something is written: those in the queue, those that the scanner has in hand, also if they
+    /// are still data, and those that were.
     pub(crate) fn freed_soon(&self) -> usize {
-        self.queued() + self.in_hand.load(Ordering::Relaxed)
+        self.queued() + self.in_hand.load(Ordering::Relaxed) + self.gone()
+    }
+
+    /// Bytes of what was data and is kept to be written, beside what is in the queue.
+    pub(crate) fn gone(&self) -> usize {
+        self.gone.load(Ordering::Relaxed)
     }
 
     /// Notes that the scanner has so many bytes more in hand.
@@ -194,6 +209,17 @@ impl Snapshot {
     /// And so many less.
     pub(super) fn has_done_with(&self, bytes: usize) {
         self.in_hand.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes that so many bytes are data no more.
+    fn are_gone(&self, bytes: usize) -> Gone {
+        self.gone.fetch_add(bytes, Ordering::Relaxed);
+        Gone(bytes)
+    }
+
+    /// Notes that these are free, or somebody else's to count.
+    pub(super) fn has_freed(&self, Gone(bytes): Gone) {
+        self.gone.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// The database that this one was when the snapshot began.
@@ -243,7 +269,7 @@ impl Snapshot {
                 Handed::Encoded(database, bytes)
             }
             // Long strings are shared, collections that are not large are quickly copied.
-            ValueRef::Object(object) => Handed::Entry(database, shared(entry, object)),
+            ValueRef::Object(object) => Handed::Entry(database, shared(entry, object), Gone(0)),
         };
         self.push(handed);
     }
@@ -269,8 +295,15 @@ impl Snapshot {
         }
         let mut large = self.large.lock();
         match large.as_mut().filter(|large| large.is(shard, database, entry.view().key())) {
-            Some(large) => large.status = Status::TakenOut(entry),
-            None => self.push(Handed::Entry(database, entry)),
+            Some(large) => {
+                let gone = self.are_gone(entry.view().rough_memory());
+                large.status = Status::TakenOut(entry, gone);
+            }
+            None => {
+                let is_queued = is_measured(entry.view().value());
+                let gone = self.are_gone(if is_queued { 0 } else { entry.view().rough_memory() });
+                self.push(Handed::Entry(database, entry, gone));
+            }
         }
         None
     }
@@ -289,10 +322,14 @@ impl Snapshot {
             && let Some(slot) = keyspace.find(hash_of(&large.key), &large.key)
             && keyspace.is_lacking(slot)
         {
-            large.status = Status::TakenOut(keyspace.remove(slot));
+            let entry = keyspace.remove(slot);
+            let gone = self.are_gone(entry.view().rough_memory());
+            large.status = Status::TakenOut(entry, gone);
         }
         drop(large);
-        self.push(Handed::Keyspace(database, keyspace));
+        // It is not queued, or writers would wait for it.
+        let gone = self.are_gone(reaper::weight_of(&keyspace));
+        self.push(Handed::Keyspace(database, keyspace, gone));
     }
 
     fn copy(&self, database: usize, entry: EntryRef<'_>) {
@@ -379,16 +416,20 @@ impl Handed {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Handed::Copies(_, copies) => copies.room(),
-            Handed::Entry(_, entry) => match entry.view().value() {
+            Handed::Entry(_, entry, _) => match entry.view().value() {
                 // Of a shared string at least what is changed is kept.
-                ValueRef::Object(object) if object.memory_steps() < 10_000 => object.memory(),
+                value @ ValueRef::Object(object) if is_measured(value) => object.memory(),
                 _ => size_of::<Object>(),
             },
             Handed::Encoded(_, bytes) => bytes.len(),
-            // It is no memory beyond the data: that has just become less.
             Handed::Keyspace(..) => 0,
         }
     }
+}
+
+/// Whether it is quickly told what a value takes.
+fn is_measured(value: ValueRef<'_>) -> bool {
+    !matches!(value, ValueRef::Object(object) if object.memory_steps() >= MEASURED_STEPS)
 }
 
 /// The same key with the same value once more.
