@@ -276,9 +276,9 @@ impl Engine {
     }
 
     /// Whether nothing is evicted now: the data stands still during a pause, whatever `maxmemory` says, as it does with
-    /// keys that are due.
+    /// keys that are due; and what is evicted needs room in the log.
     fn pauses_eviction(&self, worker: &Worker) -> bool {
-        self.pause.mode(worker.clock.now_ms).is_some()
+        self.pause.holds_back(worker.clock.now_ms).is_some()
     }
 
     /// Evicts until the limit is kept, or for a bounded time. Tells whether a key went, or nothing had to: another worker may

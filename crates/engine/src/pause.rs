@@ -1,16 +1,17 @@
-//! CLIENT PAUSE, and the end of the process, which has writes wait while the data is saved: which commands wait, until when,
-//! and who waits; and the one word that says that anything, a pause, a busy script, a disk that is full or data that is
+//! CLIENT PAUSE, the end of the process, which has writes wait while the data is saved, and a log that does not keep up: which
+//! commands wait, until when, and who waits; and the one word that says that anything, a pause, a busy script, a disk that is full or data that is
 //! being loaded, holds commands up.
 
 use crate::clients::ConnectionKey;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The bits of a pause, of refused writes and of loading, and what each busy script adds.
+/// The bits of a pause, of refused writes, of loading and of a log with little room, and what each busy script adds.
 const PAUSED: u32 = 1;
 const REFUSING: u32 = 2;
 const LOADING: u32 = 4;
-const BUSY: u32 = 8;
+const BEHIND: u32 = 8;
+const BUSY: u32 = 16;
 
 /// Which commands wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +41,8 @@ struct State {
     begun: u64,
     /// Whether writes wait since the process is to end, whatever clients say of their pause.
     is_for_end: bool,
+    /// Logs that have little room left: writes wait. This is no pause, in which data stands still.
+    logs_behind: u32,
     waiting: Vec<ConnectionKey>,
 }
 
@@ -73,7 +76,7 @@ fn both((until, mode): (u64, PauseMode), (other_until, other_mode): (u64, PauseM
 #[derive(Debug, Default)]
 pub struct Pause {
     /// What every batch looks at: `PAUSED` while there may be a pause, `REFUSING` while writes are refused, `LOADING` while
-    /// data is loaded, and a busy script's worth for each of those.
+    /// data is loaded, `BEHIND` while writes wait for the log, and a busy script's worth for each of those.
     holds_up: AtomicU32,
     state: Mutex<State>,
 }
@@ -85,8 +88,8 @@ impl Pause {
         self.holds_up.load(Ordering::Relaxed) & PAUSED != 0
     }
 
-    /// Whether commands must be looked at one by one: there may be a pause, a script is busy, writes are refused, or data
-    /// is being loaded.
+    /// Whether commands must be looked at one by one: there may be a pause, a script is busy, writes are refused or wait for the
+    /// log, or data is being loaded.
     #[inline]
     pub fn holds_up(&self) -> bool {
         self.holds_up.load(Ordering::Relaxed) != 0
@@ -200,7 +203,38 @@ impl Pause {
         self.let_go(&mut state)
     }
 
-    /// What waits now.
+    /// Has writes wait since a log has little room left.
+    pub(crate) fn begin_for_log(&self) {
+        let mut state = self.state.lock();
+        state.logs_behind += 1;
+        self.holds_up.fetch_or(BEHIND, Ordering::AcqRel);
+        drop(state);
+    }
+
+    /// It has room again. Gives the connections that have waited, for this or for anything else.
+    #[must_use = "who waits is to be told"]
+    pub(crate) fn end_for_log(&self) -> Vec<ConnectionKey> {
+        let mut state = self.state.lock();
+        state.logs_behind -= 1;
+        if state.logs_behind == 0 {
+            self.holds_up.fetch_and(!BEHIND, Ordering::AcqRel);
+        }
+        std::mem::take(&mut state.waiting)
+    }
+
+    /// Whether writes wait since a log has little room left.
+    #[inline]
+    pub fn waits_for_log(&self) -> bool {
+        self.holds_up.load(Ordering::Relaxed) & BEHIND != 0
+    }
+
+    /// Which commands wait now, in a pause or for the log.
+    #[inline]
+    pub fn holds_back(&self, now_ms: u64) -> Option<PauseMode> {
+        self.mode(now_ms).max(self.waits_for_log().then_some(PauseMode::Write))
+    }
+
+    /// What waits now in a pause.
     pub fn mode(&self, now_ms: u64) -> Option<PauseMode> {
         if !self.is_active() {
             return None;
@@ -213,12 +247,12 @@ impl Pause {
         self.state.lock().running(now_ms).map(|(until, mode)| (mode, until - now_ms))
     }
 
-    /// Notes that a connection waits for the end; `false` when the end was a moment ago, on another thread: nobody
+    /// Notes that a connection waits for the end, or for the log; `false` when that was a moment ago, on another thread: nobody
     /// would wake it then. A datagram is not remembered.
     #[must_use = "whoever waits although there is no pause is never woken"]
     pub fn wait(&self, key: ConnectionKey) -> bool {
         let mut state = self.state.lock();
-        let paused = state.is_one();
+        let paused = state.is_one() || state.logs_behind > 0;
         if paused && key.is_connection() {
             state.waiting.push(key);
         }
@@ -310,6 +344,26 @@ mod tests {
         assert!(pause.end().is_empty() && !pause.is_active());
         assert_eq!(pause.settle(third, 3_000), None, "it was ended");
         assert_eq!(pause.mode(3_000), None);
+    }
+
+    #[test]
+    fn writes_wait_for_every_log_and_data_does_not_stand_still() {
+        let pause = Pause::default();
+        let [one, other] = [1, 2].map(|index| ConnectionKey { worker: 0, index, generation: 0 });
+        pause.begin_for_log();
+        assert!(pause.holds_up() && !pause.is_active() && !pause.is_busy());
+        assert_eq!((pause.mode(0), pause.holds_back(0)), (None, Some(PauseMode::Write)));
+        assert!(pause.wait(one));
+        pause.begin_for_log();
+        assert_eq!(pause.end_for_log(), [one], "it looks anew");
+        assert!(pause.waits_for_log() && pause.wait(one));
+        pause.start(100, PauseMode::All, 0);
+        assert_eq!(pause.holds_back(0), Some(PauseMode::All));
+        assert!(pause.wait(other));
+        assert_eq!(pause.end_for_log(), [one, other]);
+        assert!(pause.wait(other));
+        assert_eq!((pause.end_if_due(100), pause.holds_up()), (vec![other], false));
+        assert!(!pause.wait(one));
     }
 
     #[test]

@@ -65,6 +65,7 @@ impl Engine {
         let goes_on = self.long_calls.are_there()
             || self.has_lent_calls()
             || self.pause.is_active()
+            || self.pause.waits_for_log()
             || self.pause.is_busy()
             || self.saving.is_running()
             || self.snapshots.is_active()

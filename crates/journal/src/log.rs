@@ -16,6 +16,8 @@
 //! it waits for them a little, as long as that has brought them. `everysec`: on a thread of its own,
 //! a second after the last one began. `no`: when the file changes and at the end.
 //!
+//! **Before the ring is full** it is said that writes are to wait ([`Hooks::room_is_short`]), until there is room again.
+//!
 //! **A failed write** leaves its records in the ring. The file is cut to what it was before, or if that fails, the
 //! writer goes on where it ends. It tries again, and says meanwhile that writes are to be refused. What is appended all
 //! the same (keys that expire) and finds no room is put aside, and follows in its order.
@@ -29,6 +31,7 @@
 //! refused until a rewrite has put a snapshot in the place of that file: [`Log::trust_from`].
 
 mod append;
+mod backpressure;
 mod event;
 mod group_commit;
 mod retry;

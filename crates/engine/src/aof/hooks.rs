@@ -1,13 +1,14 @@
 //! What is done about what the log tells: replies leave, writes are refused, operators are told. Knows no file.
 
 use crate::engine::Engine;
+use crate::meanwhile;
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenon_journal::Hooks;
 use tenon_journal::log::Event;
 
-/// Called by the log's threads.
+/// Called by the log's threads, and by who appends.
 pub(super) struct LogHooks {
     engine: Weak<Engine>,
 }
@@ -29,6 +30,20 @@ impl Hooks for LogHooks {
         if let Some(engine) = self.engine.upgrade() {
             engine.aof.wanted.store(true, Ordering::Relaxed);
         }
+    }
+
+    fn room_is_short(&self, is_short: bool) {
+        let Some(engine) = self.engine.upgrade() else { return };
+        if is_short {
+            engine.pause.begin_for_log();
+        } else {
+            engine.go_on(engine.pause.end_for_log());
+        }
+    }
+
+    fn waits_for_room(&self) {
+        // The worker's other clients need not wait.
+        meanwhile::lend_long();
     }
 
     fn event(&self, event: &Event) {

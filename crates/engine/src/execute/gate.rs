@@ -79,7 +79,7 @@ impl Engine {
         }
         // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.
-        let waits = match self.pause.mode(worker.clock.now_ms) {
+        let waits = match self.pause.holds_back(worker.clock.now_ms) {
             None => false,
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE" && !self.may_end_scripts(resolved),
             Some(PauseMode::Write) => self.runs_any(session, resolved, args, Flags::WRITE.or(Flags::MAY_REPLICATE)),

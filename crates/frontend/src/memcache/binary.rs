@@ -135,7 +135,7 @@ impl MemcacheConnection {
         let mut keys = Keys::new(engine, &scratch.hashes);
         let mut ran = 0;
         let mut flow = None;
-        let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
+        let pause = engine.pause.holds_back(worker.clock.now_ms);
         let is_loading = engine.is_loading();
         let is_kept = engine.refusal().is_none();
         let timed = engine.timed_requests();

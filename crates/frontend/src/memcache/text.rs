@@ -190,7 +190,7 @@ impl MemcacheConnection {
         let mut args_from = 0;
         let mut ran = 0;
         let mut stopped = Stopped::No;
-        let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
+        let pause = engine.pause.holds_back(worker.clock.now_ms);
         let is_loading = engine.is_loading();
         let not_kept = engine.refusal();
         let timed = engine.timed_requests();

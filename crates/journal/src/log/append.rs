@@ -47,6 +47,7 @@ impl Shared {
     fn append_in_parts(&self, mut claim: Claim, record: &[u8]) -> u64 {
         let end = claim.end();
         let done = self.ring.fill(&mut claim, record);
+        self.has_appended();
         if done < record.len() {
             self.append_rest(claim, &record[done..]);
         }
@@ -92,6 +93,7 @@ impl Shared {
     #[cold]
     fn append_rest(&self, mut claim: Claim, mut rest: &[u8]) {
         let since = Instant::now();
+        let mut is_waiting = false;
         loop {
             let done = self.ring.fill(&mut claim, rest);
             rest = &rest[done..];
@@ -105,6 +107,9 @@ impl Shared {
             if self.control().ended {
                 // Nobody reads the ring any more.
                 break;
+            }
+            if !std::mem::replace(&mut is_waiting, true) {
+                self.hooks.waits_for_room();
             }
             self.ring.wait_for_room(&claim, LOOK_UP);
         }

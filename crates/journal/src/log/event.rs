@@ -45,8 +45,8 @@ impl std::fmt::Display for Event {
     }
 }
 
-/// Who wants to know what happens. Called by the log's threads, which wait meanwhile: nothing here may wait for the log,
-/// nor for anything that whoever appends may hold.
+/// Who wants to know what happens. Called by the log's threads, which wait meanwhile, and by who appends: nothing here may wait
+/// for the log, nor for anything that whoever appends may hold.
 pub trait Hooks: Send + Sync {
     /// Replies may be sent whose records end at `position`; with another policy than `always`, all may.
     fn may_answer(&self, position: u64) {
@@ -55,6 +55,15 @@ pub trait Hooks: Send + Sync {
 
     /// The file is not to be trusted any more: a rewrite is needed.
     fn needs_rewrite(&self) {}
+
+    /// There is little room for records left, and who begins a write now should wait; or there is room again. One such call
+    /// follows the other, and the log's last one says that there is.
+    fn room_is_short(&self, is_short: bool) {
+        let _ = is_short;
+    }
+
+    /// The thread that calls this is about to wait for room for what it appends, perhaps for long.
+    fn waits_for_room(&self) {}
 
     /// For the log that people read.
     fn event(&self, event: &Event) {

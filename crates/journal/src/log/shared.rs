@@ -36,6 +36,9 @@ pub(super) struct Shared {
     /// What was appended has not been written for too long: replies wait for it, whatever the policy.
     pub(super) behind: AtomicBool,
     watch: Mutex<Watch>,
+    /// Little room is left in the ring, and the hooks were told, with this locked.
+    pub(super) is_short: AtomicBool,
+    pub(super) told_short: Mutex<bool>,
     pub(super) written: AtomicU64,
     pub(super) durable: AtomicU64,
     /// Up to here replies may leave although it is not synced: the settings spare syncs during a rewrite.
@@ -173,6 +176,8 @@ impl Shared {
             failing: AtomicBool::new(false),
             behind: AtomicBool::new(false),
             watch: Mutex::new(Watch { written: start, since: Instant::now() }),
+            is_short: AtomicBool::new(false),
+            told_short: Mutex::default(),
             written: AtomicU64::new(start),
             durable: AtomicU64::new(start),
             spared: AtomicU64::new(start),
@@ -304,6 +309,7 @@ impl Shared {
 
     /// Looks whether the writer comes on.
     pub(super) fn watch(&self, now: Instant) {
+        self.has_released();
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         // In this order: what is appended in between is not taken for old.
         let head = self.ring.head();
@@ -373,6 +379,7 @@ impl Shared {
         self.failing.store(trouble.is_any(), Ordering::Release);
         drop(trouble);
         // Who waits for room need not any more.
+        self.has_released();
         self.ring.wake_producers();
         self.made_progress();
     }

@@ -1,5 +1,6 @@
 //! The log against files in memory that fail, crash and block as each test wants. Knows what the file must hold.
 
+mod backpressure;
 mod syncing;
 
 use super::*;
@@ -20,6 +21,8 @@ struct Heard {
     may_answer: AtomicU64,
     rewrites: AtomicU64,
     events: Mutex<Vec<Event>>,
+    short: Mutex<Vec<bool>>,
+    waits: AtomicU64,
 }
 
 impl Hooks for Heard {
@@ -29,6 +32,14 @@ impl Hooks for Heard {
 
     fn needs_rewrite(&self) {
         self.rewrites.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn room_is_short(&self, is_short: bool) {
+        self.short.lock().expect("nobody panics").push(is_short);
+    }
+
+    fn waits_for_room(&self) {
+        self.waits.fetch_add(1, Ordering::SeqCst);
     }
 
     fn event(&self, event: &Event) {

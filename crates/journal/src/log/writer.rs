@@ -87,6 +87,7 @@ impl Writer {
             let has_switched = self.switch_if_due();
             if has_written {
                 self.shared.caught_up();
+                self.shared.has_released();
             }
             self.sync_if_due();
             if has_switched {
@@ -102,6 +103,7 @@ impl Writer {
         control.end = Some(end);
         control.ended = true;
         drop(control);
+        self.shared.has_released();
         self.shared.has_job();
         self.shared.made_progress();
         self.shared.ring.wake_producers();

@@ -4,6 +4,7 @@
 use crate::load::PATIENCE;
 use crate::{Data, start};
 use std::thread;
+use tenon_client::memcache::Stored;
 use tenon_client::{Memcache, Resp, Value};
 use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::Server;
@@ -156,4 +157,59 @@ fn many_clients_share_an_fsync_and_readers_wait_for_none() {
     // One write an fsync would be far from sharing; how many share one depends on how busy the machine is.
     assert!(syncs * 5 < writes, "{writes} writes took {syncs} syncs");
     assert_eq!(call(&mut resp, &["DBSIZE"]), Value::Int(writes as i64));
+}
+
+/// A server of one worker whose log is written to slowly, a client that looks at it, and one for writes.
+fn start_slowly(data: &Data) -> (Server, [Resp; 2]) {
+    let settings = [("workers", "1"), ("enable-debug-command", "local"), ("auto-aof-rewrite-percentage", "0")];
+    let server = start(&data.0, &settings);
+    let mut clients = [connect(&server), connect(&server)];
+    assert_eq!(call(&mut clients[0], &["DEBUG", "FAULTS", "write:slow=3000"]), Value::Simple(b"OK".to_vec()));
+    (server, clients)
+}
+
+fn await_short_room(reader: &mut Resp) {
+    wait_until("the log to have little room", || {
+        tenon_testkit::info::field(reader, "clients", "paused_reason") == "aof_buffer_full"
+    });
+}
+
+#[test]
+fn writes_wait_for_a_log_that_is_slow_and_reads_go_on() {
+    const WRITES: usize = 12_000;
+    let data = Data::new("short");
+    let (server, [mut reader, mut writer]) = start_slowly(&data);
+    let mut items = Memcache::connect_to(server.address(Dialect::Memcache).unwrap(), PATIENCE).expect("connected");
+    assert_eq!(call(&mut writer, &["SET", "other", "value"]), Value::Simple(b"OK".to_vec()));
+    let value = vec![b'v'; 1_000];
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let keys: Vec<Vec<u8>> = (0..WRITES).map(|number| number.to_string().into_bytes()).collect();
+            for some in keys.chunks(500) {
+                some.iter().for_each(|key| writer.send(&[b"SET", key, &value]).expect("sent"));
+                some.iter()
+                    .for_each(|_| assert_eq!(writer.receive().expect("an answer"), Value::Simple(b"OK".to_vec())));
+            }
+        });
+        await_short_room(&mut reader);
+        scope.spawn(|| assert_eq!(items.set(b"item", &value, 0, 0).expect("an answer"), Stored::Stored));
+        assert_eq!(call(&mut reader, &["GET", "other"]), Value::Bulk(b"value".to_vec()));
+        assert_eq!(call(&mut reader, &["DEBUG", "FAULTS"]), Value::Simple(b"OK".to_vec()));
+    });
+    assert_eq!(call(&mut reader, &["DBSIZE"]), Value::Int(WRITES as i64 + 2));
+    assert_eq!(field(&mut reader, "aof_write_stalls"), "0", "nobody waits in the middle of a write");
+    let (_server, mut reader) = again(server, &data, "everysec");
+    assert_eq!(call(&mut reader, &["DBSIZE"]), Value::Int(WRITES as i64 + 2));
+}
+
+#[test]
+fn a_write_longer_than_the_room_for_it_holds_up_nobody() {
+    let data = Data::new("long");
+    let (_server, [mut reader, mut writer]) = start_slowly(&data);
+    let value = vec![b'v'; 20 << 20];
+    writer.send(&[b"SET", b"long", &value]).expect("sent");
+    await_short_room(&mut reader);
+    assert_eq!(call(&mut reader, &["DEBUG", "FAULTS"]), Value::Simple(b"OK".to_vec()));
+    assert_eq!(writer.receive().expect("an answer"), Value::Simple(b"OK".to_vec()));
+    wait_until("the long one to be counted", || field(&mut reader, "aof_write_stalls") == "1");
 }

@@ -150,13 +150,17 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
 fn pause(facts: &Facts<'_>, text: &mut String) {
     // By the clock that a pause runs from: that of the batch is behind it, and more than the whole pause would be left.
     let pause = facts.engine.pause.rest(clock::now_us() / 1_000);
+    let waits_for_log = facts.engine.pause.waits_for_log();
     let reason = match pause {
+        // Valkey, which stands still then, has no name for it.
+        None if waits_for_log => "aof_buffer_full",
         None => "none",
         Some(_) if facts.engine.is_ending() => "shutdown_in_progress",
         Some(_) => "client_pause",
     };
     line(text, "paused_reason", reason);
-    let actions = pause.map_or("none", |(mode, _)| match mode {
+    let mode = pause.map(|(mode, _)| mode).max(waits_for_log.then_some(PauseMode::Write));
+    let actions = mode.map_or("none", |mode| match mode {
         PauseMode::Write => "write",
         PauseMode::All => "all",
     });

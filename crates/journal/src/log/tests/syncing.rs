@@ -58,15 +58,15 @@ impl File for Gated {
 }
 
 /// A log over a file whose syncs wait.
-struct GatedLog {
+pub(super) struct GatedLog {
     files: Faulty<Memory>,
     gate: Arc<(Mutex<Gate>, Condvar)>,
-    heard: Arc<Heard>,
-    log: Log,
+    pub(super) heard: Arc<Heard>,
+    pub(super) log: Log,
 }
 
 impl GatedLog {
-    fn start(policy: Policy) -> GatedLog {
+    pub(super) fn start(policy: Policy) -> GatedLog {
         let gate = Arc::new((Mutex::new(Gate::default()), Condvar::new()));
         let files = Faulty::new(Memory::new(), "".parse().expect("a plan"));
         let inner = files.create(Path::new("f")).expect("it can be made");
@@ -77,14 +77,19 @@ impl GatedLog {
     }
 
     /// Waits until so many syncs have begun.
-    fn await_syncs(&self, count: u64) {
+    pub(super) fn await_syncs(&self, count: u64) {
         let gate = self.gate.0.lock().expect("nobody panics");
         let arrived = self.gate.1.wait_timeout_while(gate, LONG, |gate| gate.arrived < count).expect("nobody panics");
         assert!(!arrived.1.timed_out(), "no more than {} have come", arrived.0.arrived);
     }
 
+    /// Has what is done with the file fail as this plan says.
+    pub(super) fn fail(&self, plan: &str) {
+        self.files.set(plan.parse().expect("a plan"));
+    }
+
     /// Lets so many go on, counted from the first.
-    fn let_go(&self, count: u64) {
+    pub(super) fn let_go(&self, count: u64) {
         self.gate.0.lock().expect("nobody panics").let_go = count;
         self.gate.1.notify_all();
     }
