@@ -1,12 +1,12 @@
-//! A log on disk that a server loads for as long as a test likes: its first file is a pipe. Knows of a log only how its files
-//! are called.
+//! Files that a server loads for as long as a test likes, as they are pipes; a log on disk whose first file is one. Knows of a
+//! log only how its files are called.
 
 use crate::patience::wait_for;
 use crate::server::Folder;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Of `open(2)`, on Linux for all machines that Tenon runs on.
@@ -30,7 +30,7 @@ impl SlowLog {
         let files = folder.path.join("appendonlydir");
         fs::create_dir_all(&files).expect("it can be made");
         let pipe = files.join("appendonly.aof.1.incr.aof");
-        assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
+        make_pipe(&pipe);
         fs::write(files.join("appendonly.aof.2.incr.aof"), "").expect("it is written");
         let list = "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n";
         fs::write(files.join("appendonly.aof.manifest"), list).expect("it is written");
@@ -47,7 +47,7 @@ impl SlowLog {
 
     /// Where a test writes what the server loads. The server must be started while this is there.
     pub fn writer(&self) -> Writer<'_> {
-        Writer { pipe: &self.pipe, file: None }
+        Writer::of(&self.pipe)
     }
 }
 
@@ -60,20 +60,41 @@ impl Default for SlowLog {
 /// The other end of the pipe. Loading ends when it is dropped, also by a test that fails.
 #[derive(Debug)]
 pub struct Writer<'a> {
-    pipe: &'a PathBuf,
+    pipe: &'a Path,
     file: Option<File>,
 }
 
+/// Makes a pipe, from which a server reads what a test writes.
+///
+/// # Panics
+/// When it cannot be made.
+pub fn make_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("it runs").success());
+}
+
 impl Writer<'_> {
+    /// Where what the server reads from this pipe is written.
+    pub fn of(pipe: &Path) -> Writer<'_> {
+        Writer { pipe, file: None }
+    }
+
     /// Has the server load a `SET key v`, once it reads.
     ///
     /// # Panics
     /// When nobody reads in time.
     pub fn set(&mut self, key: &str) {
+        self.write(format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n$1\r\nv\r\n", key.len()).as_bytes());
+    }
+
+    /// Has the server load these bytes, no more than a pipe takes at once, once it reads.
+    ///
+    /// # Panics
+    /// When nobody reads in time.
+    pub fn write(&mut self, bytes: &[u8]) {
         // One that nobody reads is not opened, instead of waiting for a reader without end.
         let open = || OpenOptions::new().write(true).custom_flags(O_NONBLOCK).open(self.pipe).ok();
-        let file = self.file.get_or_insert_with(|| wait_for("somebody to read the log", open));
-        write!(file, "*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n$1\r\nv\r\n", key.len()).expect("somebody reads");
+        let file = self.file.get_or_insert_with(|| wait_for("somebody to read the pipe", open));
+        file.write_all(bytes).expect("somebody reads");
     }
 }
 

@@ -1,14 +1,15 @@
-//! A log that is switched on and off while data is loaded, and one that cannot be written at the end: what was confirmed is there
-//! after the next start. Knows of the files only how they are called.
+//! A log that is switched on and off or rewritten while data is loaded, and one that cannot be written at the end: what was
+//! confirmed is there after the next start. Knows of the files only how they are called.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use tenon_client::{Address, Resp, Value};
 use tenon_testkit::info;
 use tenon_testkit::patience::{PATIENCE, wait_for, wait_until};
 use tenon_testkit::server::Server;
-use tenon_testkit::slow_log::SlowLog;
+use tenon_testkit::slow_log::{SlowLog, Writer, make_pipe};
 use tenon_testkit::target::Dialect;
 
 fn call(client: &mut Resp, command: &str) -> Value {
@@ -92,6 +93,40 @@ fn a_log_that_is_switched_off_while_it_is_loaded_stays_as_it_is() {
     wait_until("the log's base", || field(&mut client, "aof_rewrites") != "0");
     end(server);
     assert_eq!(call(&mut self::client(&again(&log.folder.path)), "DBSIZE"), Value::Int(3));
+}
+
+#[test]
+fn a_rewrite_has_its_moment_behind_a_reload() {
+    let settings =
+        [("appendonly", "yes"), ("auto-aof-rewrite-percentage", "0"), ("enable-debug-command", "yes"), ("save", "")];
+    let mut server = Server::tenon(&settings).expect("tenon starts");
+    let mut client = client(&server);
+    ok(&mut client, "DEBUG POPULATE 1000");
+    ok(&mut client, "SAVE");
+    let dump = server.folder().join("dump.rdb");
+    let saved = std::fs::read(&dump).expect("it was saved");
+    std::fs::remove_file(&dump).expect("it is there");
+    make_pipe(&dump);
+    // The data is gone by the time the rewrite would have its moment, and comes again behind that.
+    ok(&mut client, "DEBUG FAULTS sync-directory:slow=500");
+    call(&mut client, "BGREWRITEAOF");
+    client.send(&[b"DEBUG", b"RELOAD", b"NOSAVE"]).expect("it is sent");
+    let mut pipe = Writer::of(&dump);
+    let (first, second) = saved.split_at(saved.len() / 2);
+    pipe.write(first);
+    let list = server.folder().join("appendonlydir/appendonly.aof.manifest");
+    wait_until("the next increment", || std::fs::read_to_string(&list).expect("a list").contains(".2.incr"));
+    // Who does not wait for the data has begun by then.
+    std::thread::sleep(Duration::from_secs(1));
+    pipe.write(second);
+    drop(pipe);
+    assert_eq!(client.receive().expect("an answer"), Value::Simple(b"OK".to_vec()), "{}", server.log());
+    ok(&mut client, "DEBUG FAULTS");
+    wait_until("the rewrite", || field(&mut client, "aof_rewrite_in_progress") == "0");
+    assert_eq!(field(&mut client, "aof_last_bgrewrite_status"), "ok");
+    server.kill();
+    std::fs::remove_file(&dump).expect("it is there");
+    assert_eq!(call(&mut self::client(&again(server.folder())), "DBSIZE"), Value::Int(1000));
 }
 
 #[test]

@@ -232,9 +232,9 @@ impl Engine {
         if self.config.aof_use_rdb_preamble() { Form::Rdb } else { Form::Commands }
     }
 
-    /// One snapshot is written at a time.
+    /// One snapshot is written at a time, and none begins while the data is loaded anew.
     fn await_other_snapshot(&self, task: &RewriteTask) -> Result<(), String> {
-        while self.snapshots.is_active() && !task.is_stopped() {
+        while (self.snapshots.is_active() || self.loading.is_partial()) && !task.is_stopped() {
             std::thread::sleep(LOOK_AGAIN);
         }
         if task.is_stopped() { Err(STOPPED.to_owned()) } else { Ok(()) }

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What INFO tells of loading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct Loading {
     pub keys_loaded: AtomicU64,
     /// Keys that it had beside these, past their deadlines.
     pub keys_expired: AtomicU64,
+    /// Whether what is there is on its way out and in again.
+    is_partial: AtomicBool,
     /// What workers take part in when they tick.
     pub(super) job: Mutex<Option<Arc<Job>>>,
     /// The same for the commands of a log.
@@ -77,9 +79,26 @@ impl Loading {
         self.writer_memory.store(bytes, Ordering::Relaxed);
     }
 
+    /// Whether what is there is on its way out and in again: no snapshot may begin. A start is not meant, whose log may begin with
+    /// what it has just loaded. Who asks with all shards locked sees it as soon as a key is gone.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.is_partial.load(Ordering::SeqCst)
+    }
+
     /// Notes that so many more bytes were read.
     pub(crate) fn add_loaded_bytes(&self, bytes: u64) {
         self.loaded_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// While it lives the data of a server that runs is only a part of itself, and no snapshot begins: one for the log would put that
+/// part in the place of all records.
+#[must_use = "snapshots may begin when this goes"]
+pub(super) struct Partial<'a>(&'a Loading);
+
+impl Drop for Partial<'_> {
+    fn drop(&mut self) {
+        self.0.is_partial.store(false, Ordering::SeqCst);
     }
 }
 
@@ -89,7 +108,13 @@ pub struct LoadingGuard<'a> {
     engine: &'a Engine,
 }
 
-impl LoadingGuard<'_> {
+impl<'a> LoadingGuard<'a> {
+    /// Says that what is there goes, to come again.
+    pub(super) fn data_is_partial(&self) -> Partial<'a> {
+        self.engine.loading.is_partial.store(true, Ordering::SeqCst);
+        Partial(&self.engine.loading)
+    }
+
     /// Ends loading, and has the log follow what was said of it meanwhile.
     ///
     /// # Errors

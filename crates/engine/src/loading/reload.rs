@@ -41,6 +41,7 @@ impl ServerCx<'_> {
         let total_bytes = file.metadata().map_err(cannot_read)?.len();
         let engine = self.engine;
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
+        let partial = loading.data_is_partial();
         // As in Redis the log stays as it is: it has led to this data already.
         let was_muted = self.worker.record.mute(true);
         let on_duplicate = match before {
@@ -57,6 +58,7 @@ impl ServerCx<'_> {
         let go_on = &mut |_| ControlFlow::Continue(());
         let loaded = engine.load_rdb(&loading, self.worker, file, &options, go_on);
         self.worker.record.mute(was_muted);
+        drop(partial);
         // Why the log cannot begin has been told.
         let _ = loading.end();
         loaded.map(|(report, _)| report)
@@ -84,8 +86,10 @@ impl ServerCx<'_> {
         }
         let total_bytes = directory.parts().map_err(LoadError::Open)?.iter().map(|part| part.size).sum();
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
+        let partial = loading.data_is_partial();
         self.forget_all();
         let loaded = engine.load_log(&loading, self.worker, &directory, Hands::Own, &mut |_| ControlFlow::Continue(()));
+        drop(partial);
         // Why the log cannot begin has been told.
         let _ = loading.end();
         loaded

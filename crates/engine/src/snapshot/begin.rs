@@ -102,7 +102,7 @@ pub struct Begun {
 
 impl Engine {
     /// Begins a snapshot: it is of the data as it is while `at_moment` runs, which sees all shards locked. `None` when one is
-    /// under way. The caller holds no shard.
+    /// under way, or the data is loaded anew: what is there is only a part of it then. The caller holds no shard.
     pub fn begin_snapshot(
         &self,
         worker: &mut Worker,
@@ -114,6 +114,12 @@ impl Engine {
         }
         let memory = tenon_ds::memory::used();
         let mut held = self.lock_everything(worker);
+        // It may have begun since it was last looked.
+        if self.loading.is_partial() {
+            drop(held);
+            self.snapshots.end();
+            return None;
+        }
         let started = Instant::now();
         let databases = self.config.databases() as usize;
         let snapshot = Snapshot::new(options.file, self.policy(), worker.clock.access, databases, memory);
