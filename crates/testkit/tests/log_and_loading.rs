@@ -130,6 +130,37 @@ fn a_rewrite_has_its_moment_behind_a_reload() {
 }
 
 #[test]
+fn a_log_that_is_loaded_once_more_is_whole_although_a_script_was_writing() {
+    let settings = [
+        ("appendonly", "yes"),
+        ("auto-aof-rewrite-percentage", "0"),
+        ("enable-debug-command", "yes"),
+        ("workers", "2"),
+        ("save", ""),
+    ];
+    let mut server = Server::tenon(&settings).expect("tenon starts");
+    let (mut writer, mut other) = (client(&server), client(&server));
+    ok(&mut other, "SET early v");
+    ok(&mut other, "DEBUG FAULTS write:slow=300");
+    // Its record is three times as long as the log's buffer, and is appended at its end.
+    let script = b"redis.log(redis.LOG_WARNING, 'it has begun') local value = string.rep('v', 4194304) \
+                   for _, key in ipairs(KEYS) do redis.call('SET', key, value) end \
+                   local n = 0 for i = 1, 20000000 do n = n + i end return 'done'";
+    let keys: Vec<String> = (0..6).map(|number| format!("big{number}")).collect();
+    let words: Vec<&[u8]> = [&b"EVAL"[..], script, b"6"].into_iter().chain(keys.iter().map(String::as_bytes)).collect();
+    writer.send(&words).expect("it is sent");
+    wait_until("the script", || server.log().contains("it has begun"));
+    ok(&mut other, "DEBUG LOADAOF");
+    assert_eq!(writer.receive().expect("an answer"), Value::Bulk(b"done".to_vec()));
+    ok(&mut other, "DEBUG FAULTS");
+    assert_eq!(call(&mut other, "DBSIZE"), Value::Int(7));
+    ok(&mut other, "CONFIG SET appendfsync always");
+    ok(&mut other, "SET late v");
+    server.kill();
+    assert_eq!(call(&mut self::client(&again(server.folder())), "DBSIZE"), Value::Int(8));
+}
+
+#[test]
 fn the_process_ends_when_what_was_confirmed_is_written() {
     let mut server =
         Server::tenon(&[("appendonly", "yes"), ("enable-debug-command", "yes"), ("save", "")]).expect("tenon");

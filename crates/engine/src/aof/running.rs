@@ -179,7 +179,7 @@ impl Engine {
     }
 
     /// The files that are written to.
-    pub(super) fn append_only(&self) -> Option<Arc<AppendOnly>> {
+    pub(crate) fn append_only(&self) -> Option<Arc<AppendOnly>> {
         self.aof.current.read().clone()
     }
 

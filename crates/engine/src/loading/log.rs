@@ -44,7 +44,7 @@ struct Run<'a, 'e> {
 }
 
 impl Engine {
-    /// Loads what a log has. A torn end of its last file is cut off, if `aof-load-truncated` wants that.
+    /// Loads what a log has. A torn end of its last file is cut off, if `aof-load-truncated` wants that and nobody writes to it.
     ///
     /// # Errors
     /// When a file is not as it has to be, or `progress` says so. What was loaded until then is there.
@@ -141,8 +141,13 @@ impl Run<'_, '_> {
             );
         }
         if let Some(error) = sorted? {
-            let may_cut =
-                if self.engine.config.aof_load_truncated() { LoadTruncated::Cut } else { LoadTruncated::Refuse };
+            // The end of a log that is open is its writer's: behind a cut that would go on in the middle of a record.
+            let is_over = self.engine.append_only().is_none();
+            let may_cut = if is_over && self.engine.config.aof_load_truncated() {
+                LoadTruncated::Cut
+            } else {
+                LoadTruncated::Refuse
+            };
             let cut = directory.cut_torn_tail(part, error, may_cut).map_err(LoadError::Torn)?;
             cut.notes.iter().for_each(|note| tracing::warn!("{note}"));
         }

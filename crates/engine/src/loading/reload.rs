@@ -88,6 +88,8 @@ impl ServerCx<'_> {
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
         let partial = loading.data_is_partial();
         self.forget_all();
+        // Who had shards until now has appended: of a record that is longer than the log's buffer the file may have a part.
+        engine.sync_aof(WRITE_MAX);
         let loaded = engine.load_log(&loading, self.worker, &directory, Hands::Own, &mut |_| ControlFlow::Continue(()));
         drop(partial);
         // Why the log cannot begin has been told.
