@@ -321,7 +321,7 @@ impl Engine {
         worker.record = crate::record::Record::default();
         worker.stats.keys.end_all();
         (worker.is_replaying, worker.keeps_expired, worker.runs_script) = (false, false, false);
-        self.want_rewrite();
+        self.doubt_log();
     }
 
     /// Calls `work` with a record of its own beside the one that may be under way: what it changes is let go of before

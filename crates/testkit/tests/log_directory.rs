@@ -22,8 +22,13 @@ fn call(client: &mut Resp, command: &str) -> String {
 
 /// A server with a log in its own folder, which goes with it.
 fn start() -> Server {
-    let settings =
-        [("appendonly", "yes"), ("appendfsync", "always"), ("save", ""), ("enable-protected-configs", "local")];
+    let settings = [
+        ("appendonly", "yes"),
+        ("appendfsync", "always"),
+        ("save", ""),
+        ("enable-protected-configs", "local"),
+        ("enable-debug-command", "local"),
+    ];
     Server::tenon(&settings).expect("tenon starts")
 }
 
@@ -104,6 +109,30 @@ fn a_directory_that_was_removed_is_made_again() {
     let mut resp = client(&again);
     for (key, value) in [("before", "1"), ("between", "2"), ("after", "3")] {
         assert_eq!(call(&mut resp, &format!("GET {key}")), value, "{key}");
+    }
+}
+
+#[test]
+fn a_file_that_was_removed_is_replaced_although_the_disk_is_full_at_first() {
+    for removed in ["incr.aof", "base.rdb"] {
+        let mut server = start();
+        let folder = server.folder().to_owned();
+        let mut resp = client(&server);
+        assert_eq!(call(&mut resp, "SET before 1"), "OK");
+        // The list is the first write of a rewrite, and its base the second.
+        assert_eq!(call(&mut resp, "DEBUG FAULTS write:enospc@2"), "OK");
+        std::fs::remove_file(folder.join(format!("appendonlydir/appendonly.aof.1.{removed}"))).expect("it is there");
+        let status = |resp: &mut Resp| tenon_testkit::info::field(resp, "persistence", "aof_last_bgrewrite_status");
+        wait_until("the failure", || status(&mut resp) == "err");
+        assert_eq!(call(&mut resp, "DEBUG FAULTS"), "OK");
+        wait_until("the rewrite", || status(&mut resp) == "ok");
+        assert_eq!(call(&mut resp, "SET after 2"), "OK");
+        server.kill();
+        let again = start_in(&folder, "yes").expect("tenon starts");
+        let mut resp = client(&again);
+        for (key, value) in [("before", "1"), ("after", "2")] {
+            assert_eq!(call(&mut resp, &format!("GET {key}")), value, "{removed}: {key}");
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Rewrites {
     restraint: Restraint,
     /// No thread could be had: no tick asks for one before this.
     not_before: Option<Instant>,
-    /// In which second it was last looked whether the file that is written to is still there.
+    /// In which second it was last looked whether the log's files are still there.
     looked_s: u64,
     is_ending: bool,
     /// How many have the log begin or end: no rewrite begins but the one that comes with it.
@@ -200,8 +200,14 @@ impl Engine {
         self.await_other_snapshot(task)?;
         let mut rewrite = append_only.begin_rewrite().map_err(|error| error.to_string())?;
         let mut worker = self.worker(self.workers());
-        let begun = self.begin_base(&mut worker, task, || _ = append_only.cut(&mut rewrite));
-        self.finish_base(&append_only, rewrite, begun, task)?;
+        let mut was_doubted = false;
+        let begun = self.begin_base(&mut worker, task, || {
+            was_doubted = self.aof.is_doubted.swap(false, Ordering::Relaxed);
+            append_only.cut(&mut rewrite);
+        });
+        self.finish_base(&append_only, rewrite, begun, task).inspect_err(|_| {
+            self.aof.is_doubted.fetch_or(was_doubted, Ordering::Relaxed);
+        })?;
         // Whoever ends the log stops the rewrite before, with this lock.
         let _rewrites = self.aof.rewrites.lock();
         if !task.is_stopped() {
@@ -312,12 +318,13 @@ impl Engine {
             }
             let is_whole = self.aof.is_whole.load(Ordering::Relaxed);
             let is_broken = append_only.as_ref().is_some_and(|append_only| append_only.log().needs_rewrite());
-            let needed = is_broken || append_only.is_some() && !is_whole;
+            let is_doubted = self.aof.is_doubted.load(Ordering::Relaxed);
+            let needed = is_broken || append_only.is_some() && (!is_whole || is_doubted);
             let failures = append_only.as_ref().map_or(0, |append_only| append_only.statistics().failures);
             let rest = Duration::from_secs(rest_s(failures, is_broken));
             let rested = rewrites.ended.is_none_or(|ended| ended.elapsed() >= rest);
             if let Some(append_only) = append_only.as_ref().filter(|_| rested) {
-                self.look_for_file(append_only, &mut rewrites.looked_s, now_s);
+                self.look_for_files(append_only, &mut rewrites.looked_s, now_s);
             }
             let asked = self.aof.wanted.load(Ordering::Relaxed) && !needed;
             if !(asked || needed && rested) {
@@ -345,14 +352,14 @@ impl Engine {
         self.start_rewrite();
     }
 
-    /// Once a second: wants a rewrite if somebody has removed the file that is written to.
-    fn look_for_file(&self, append_only: &AppendOnly, looked_s: &mut u64, now_s: u64) {
+    /// Once a second: wants a rewrite if somebody has removed a file that a start would look for.
+    fn look_for_files(&self, append_only: &AppendOnly, looked_s: &mut u64, now_s: u64) {
         if std::mem::replace(looked_s, now_s) == now_s {
             return;
         }
         if let Some(path) = append_only.lost_file() {
             tracing::warn!(
-                "The append-only file {} was removed while it is written to: the log is written anew",
+                "The append-only file {} was removed while the server runs: the log is written anew",
                 path.display()
             );
             self.aof.wanted.store(true, Ordering::Relaxed);
@@ -405,5 +412,41 @@ impl Engine {
             // Whether it panicked was logged by its thread.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Loader, Machine, Origin};
+
+    #[test]
+    fn a_log_that_is_doubted_is_rewritten_until_that_succeeds() {
+        let directory = std::env::temp_dir().join(format!("tenon-doubted-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("it can be made");
+        let mut loader = Loader::new(Machine { directory: directory.display().to_string(), ..Machine::detect() });
+        let own = [("enable-debug-command", "yes"), ("auto-aof-rewrite-percentage", "0")];
+        for (name, value) in own {
+            loader.apply(name, &[value.to_owned()], &Origin::CommandLine).expect("it is a setting");
+        }
+        let engine = Engine::new(loader.finish().expect("they are settings"), &[], 1).share();
+        let mut worker = engine.worker(0);
+        let begun = Instant::now();
+        let mut tick_until = |is_so: &dyn Fn() -> bool| {
+            while !is_so() {
+                assert!(begun.elapsed() < Duration::from_secs(60), "it did not come to that");
+                engine.tick(&mut worker);
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        };
+        engine.start_aof().expect("there is room");
+        tick_until(&|| engine.is_log_whole());
+        engine.plan_faults("write:enospc").expect("a plan");
+        engine.after_panic(&mut engine.worker(1));
+        tick_until(&|| !engine.aof_figures().last_rewrite_ok);
+        engine.plan_faults("").expect("a plan");
+        tick_until(&|| engine.aof_figures().last_rewrite_ok);
+        engine.close_aof().expect("there is room");
+        std::fs::remove_dir_all(&directory).expect("it is there");
     }
 }

@@ -31,6 +31,8 @@ pub struct Aof {
     pub(super) rewrites: Mutex<Rewrites>,
     /// A rewrite is to begin as soon as nothing stands against it.
     pub(super) wanted: AtomicBool,
+    /// The log may lack something that is in memory: one is to begin until one succeeds.
+    pub(super) is_doubted: AtomicBool,
     /// The file system.
     files: OnceLock<Arc<dyn Files>>,
     /// The same, where it is one that can be made to fail.
@@ -125,10 +127,10 @@ impl Engine {
         self.append_only().is_none() || self.aof.is_whole.load(Ordering::Relaxed)
     }
 
-    /// Has the log, where there is one, written anew as soon as that can be.
-    pub(crate) fn want_rewrite(&self) {
+    /// Has the log, where there is one, written anew as soon as that can be, as often as that fails: it may lack something.
+    pub(crate) fn doubt_log(&self) {
         if self.append_only().is_some() {
-            self.aof.wanted.store(true, Ordering::Relaxed);
+            self.aof.is_doubted.store(true, Ordering::Relaxed);
         }
     }
 
@@ -185,6 +187,7 @@ impl Engine {
 
     pub(super) fn set_append_only(&self, append_only: Option<Arc<AppendOnly>>) {
         self.aof.is_whole.store(false, Ordering::Relaxed);
+        self.aof.is_doubted.store(false, Ordering::Relaxed);
         *self.aof.current.write() = append_only;
     }
 

@@ -453,12 +453,12 @@ impl AppendOnly {
         self.figures().note_failure();
     }
 
-    /// The file that is written to, if its name is gone: somebody has removed it, and a restart would not find it. Only a
-    /// rewrite makes the log whole again. Waits for nobody.
+    /// A file of the list whose name is gone: somebody has removed it, and a restart would not find it. Only a rewrite makes the
+    /// log whole again, so it may be one that is written to no more since an earlier attempt at that. Waits for nobody.
     pub fn lost_file(&self) -> Option<PathBuf> {
         let manifest = self.manifest.try_lock().ok()?;
-        let path = self.path(manifest.increments.last()?);
-        matches!(self.files.len(&path), Ok(None)).then_some(path)
+        let mut paths = manifest.to_load().map(|entry| self.path(entry));
+        paths.find(|path| matches!(self.files.len(path), Ok(None)))
     }
 
     /// Leaves the list to whoever opens the files next: from now on no rewrite of this log changes it.
