@@ -481,6 +481,36 @@ fn a_full_disk_fails_one_snapshot_and_not_the_next() {
     check(&engine, begun.expect("the other one is over"), copy);
 }
 
+/// What a bug has end in the middle of a write.
+struct Broken(usize);
+
+impl std::io::Write for Broken {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).expect("it is not written to so long");
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_bug_fails_one_snapshot_and_not_the_next() {
+    let engine = engine(&[]);
+    let mail = with_mail(&engine);
+    let mut client = Client::new(&engine, &mail, 0);
+    fill(&mut client);
+    for written in [0, 1_000, 10_000, 100_000, 200_000] {
+        let begun = engine.begin_snapshot(&mut client.worker, options(), |_| ()).expect("there is one at a time");
+        client.run("SET int1 changed");
+        assert!(begun.write_to(&engine, Broken(written)).is_err(), "{written}");
+        let mut copy = Vec::new();
+        let begun = engine.begin_snapshot(&mut client.worker, options(), |held| copy = copy_of(&engine, held));
+        check(&engine, begun.expect("the other one is over"), copy);
+    }
+}
+
 #[test]
 fn whoever_wants_a_large_value_waits_for_it_and_no_longer() {
     let engine = engine(&[]);

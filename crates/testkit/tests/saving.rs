@@ -411,6 +411,21 @@ fn slow_server(settings: &[(&str, &str)]) -> (Server, Resp) {
     (server, client)
 }
 
+#[test]
+fn a_save_has_every_key_that_a_file_replaces_meanwhile() {
+    let (mut server, mut client) = slow_server(&[]);
+    ok(&mut client, "DEBUG FAULTS");
+    ok(&mut client, "SAVE");
+    ok(&mut client, "DEBUG FAULTS write:slow=60");
+    assert_eq!(text(call(&mut client, "BGSAVE")), "Background saving started");
+    ok(&mut client, "DEBUG RELOAD NOSAVE NOFLUSH MERGE");
+    ok(&mut client, "DEBUG FAULTS");
+    wait_until("the end of the save", || info(&mut client, "rdb_bgsave_in_progress") == "0");
+    assert_eq!(info(&mut client, "rdb_last_bgsave_status"), "ok", "{}", server.log());
+    assert!(client.call(&[b"SHUTDOWN"]).is_err(), "the connection ends");
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+}
+
 /// Asks for the end through a client of its own, and waits until the data is being saved.
 fn begin_shutdown(server: &Server) -> Resp {
     let mut leaving = client(server);

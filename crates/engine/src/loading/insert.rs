@@ -172,6 +172,7 @@ impl KeyCx<'_> {
             if on_duplicate == OnDuplicate::Refuse {
                 return false;
             }
+            self.hand_over();
             let replaced = self.remove(slot);
             self.worker.discard(replaced);
         }

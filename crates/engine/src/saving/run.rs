@@ -72,6 +72,26 @@ impl Drop for Started {
     }
 }
 
+/// A save that is being written: whatever becomes of its thread, it ends, or nobody could save nor end the process any more.
+struct Writing<'e> {
+    engine: Option<&'e Engine>,
+}
+
+impl Writing<'_> {
+    fn end(mut self, outcome: Outcome) -> Duration {
+        self.engine.take().expect("it ends once").save_ended(outcome)
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if let Some(engine) = self.engine {
+            tracing::error!("the data could not be saved: a bug has ended that in its middle");
+            engine.save_ended(Outcome::Failed);
+        }
+    }
+}
+
 /// Answers a client that has waited for a save.
 struct Answer(io::Result<()>);
 
@@ -131,13 +151,14 @@ impl Engine {
     /// Writes a save that has begun to its file.
     pub(super) fn write_save(&self, save: BegunSave) -> io::Result<()> {
         let (snapshot, moment) = (Arc::clone(save.snapshot()), save.begun.moment);
+        let writing = Writing { engine: Some(self) };
         let result = self.write_save_file(save);
         let outcome = match &result {
             Ok(_) => Outcome::Saved,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Outcome::CalledOff,
             Err(_) => Outcome::Failed,
         };
-        let took = self.save_ended(outcome);
+        let took = writing.end(outcome);
         let progress = snapshot.progress();
         match &result {
             Ok(bytes) => tracing::info!(
@@ -313,5 +334,39 @@ impl Engine {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use tenon_store::entry::{Meta, NewValue};
+
+    #[test]
+    fn a_save_that_a_bug_ends_is_over() {
+        let directory = std::env::temp_dir().join(format!("tenon-bug-in-save-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("it can be made");
+        let machine = Machine { directory: directory.display().to_string(), ..Machine::detect() };
+        let engine = Engine::new(Config::new(machine), &[], 1);
+        let mut worker = engine.worker(0);
+        let hash = engine.shards.hash(b"key");
+        let lock = || engine.shards.lock(engine.shards.index(hash));
+        lock().shard.database_mut(0).insert(hash, b"key", NewValue::Bytes(b"value"), &Meta::default(), 0);
+        let save = engine.begin_save(&mut worker, Kind::Background).expect("nothing is under way");
+        // Nobody hands the key over: the scanner finds in the end that it has not written all of them.
+        {
+            let mut state = lock();
+            let keyspace = state.shard.database_mut(0);
+            let slot = keyspace.find(hash, b"key").expect("it is there");
+            drop(keyspace.remove(slot));
+        }
+        let written = catch_unwind(AssertUnwindSafe(|| engine.write_save(save)));
+        assert!(!matches!(written, Ok(Ok(()))));
+        assert!(!engine.saving.is_running() && !engine.saving.facts(0).is_well);
+        engine.save_in_background(&mut worker).expect("the other one is over");
+        assert!(engine.saving.facts(0).is_well && directory.join("dump.rdb").is_file());
+        std::fs::remove_dir_all(&directory).expect("it is there");
     }
 }

@@ -12,6 +12,7 @@ use crate::string;
 use crate::version;
 use parking_lot::MutexGuard;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -111,14 +112,12 @@ impl<'e, W: Write> Scanner<'e, W> {
     }
 
     pub(super) fn run(mut self) -> io::Result<(W, Report)> {
-        self.write_head();
-        for shard in 0..self.engine.shards.count() {
-            self.scan(shard);
+        if catch_unwind(AssertUnwindSafe(|| self.write_all())).is_err() {
+            // Every entry must be looked at all the same, or no other snapshot could begin; nothing is written any more.
+            self.failed = Some(io::Error::other("a bug has ended it in its middle"));
+            *self.snapshot.large.lock() = None;
+            self.write_all();
         }
-        // No shard lacks anything: nothing is handed over any more.
-        self.drain();
-        debug_assert!(self.snapshot.large.lock().is_none(), "large values are written where they are found");
-        self.wake_if(|_| true);
         let Scanner { engine, snapshot, file, mut failed, .. } = self;
         if snapshot.cancelled.load(Ordering::Relaxed) {
             failed.get_or_insert_with(|| io::Error::new(io::ErrorKind::Interrupted, "the snapshot was cancelled"));
@@ -135,6 +134,18 @@ impl<'e, W: Write> Scanner<'e, W> {
         }
         let (out, bytes) = file.finish()?;
         Ok((out, Report { bytes, keys }))
+    }
+
+    /// Writes what there is.
+    fn write_all(&mut self) {
+        self.write_head();
+        for shard in 0..self.engine.shards.count() {
+            self.scan(shard);
+        }
+        // No shard lacks anything: nothing is handed over any more.
+        self.drain();
+        debug_assert!(self.snapshot.large.lock().is_none(), "large values are written where they are found");
+        self.wake_if(|_| true);
     }
 
     /// Writes something, unless that has failed before, or nobody wants it any more.
