@@ -424,6 +424,29 @@ fn a_base_that_somebody_removes_or_cuts_replaces_nothing() {
 }
 
 #[test]
+fn a_rewrite_that_is_given_up_before_the_writer_has_switched_leaves_the_size() {
+    for plan in ["sync:slow=500", "write:slow=500"] {
+        let (_, faulty, aof) = faulty_log();
+        let mut run = Run { appended: 0, answered: 0 };
+        assert!(run.append(aof.log(), 3).is_ok());
+        let mut rewrite = aof.begin_rewrite().expect("it can be begun");
+        faulty.set(plan.parse().expect("a plan"));
+        let position = aof.log().append(&record(4));
+        // Where the sync is slow the file has it by then.
+        while plan.starts_with("sync") && aof.log().written() < position {
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        aof.cut(&mut rewrite);
+        aof.abort_rewrite(rewrite);
+        assert_eq!(aof.statistics().current_size, records(1..=4).len() as u64, "{plan}");
+        faulty.set("".parse().expect("a plan"));
+        run.appended = 4;
+        assert!(run.append(aof.log(), 1).is_ok());
+        assert_eq!(aof.statistics().current_size, records(1..=5).len() as u64, "{plan}");
+    }
+}
+
+#[test]
 fn rewrites_that_fail_leave_everything_as_it_was() {
     // Each plan fails one of a rewrite's steps.
     for plan in [
@@ -453,6 +476,7 @@ fn rewrites_that_fail_leave_everything_as_it_was() {
         faulty.set("".parse().expect("a plan"));
         assert!(finished.is_err(), "{plan}");
         assert!(run.append(aof.log(), 1).is_ok());
+        assert_eq!(aof.statistics().current_size, records(1..=5).len() as u64, "{plan}");
         assert_eq!(load(&open(&files.after_crash(|_| 0)).expect("it is fine")), [1, 2, 3, 4, 5], "{plan}");
         assert_eq!(load(&open(&files.after_crash(|n| n - 1)).expect("it is fine")), [1, 2, 3, 4, 5], "{plan}");
 

@@ -52,8 +52,9 @@ pub struct AppendOnly {
 struct Figures {
     /// Whether a rewrite is under way.
     rewriting: bool,
-    /// Bytes of the files that are loaded, but for the one that is written to.
+    /// Bytes of the files that are loaded, but for the one that is written to, or will be from this generation on.
     closed_size: u64,
+    written_from: u64,
     /// Bytes there were when the log was last rewritten or loaded.
     base_size: u64,
     last_rewrite_ok: bool,
@@ -268,7 +269,7 @@ impl Directory {
 
 impl Default for Figures {
     fn default() -> Figures {
-        Figures { rewriting: false, closed_size: 0, base_size: 0, last_rewrite_ok: true, failures: 0 }
+        Figures { rewriting: false, closed_size: 0, written_from: 0, base_size: 0, last_rewrite_ok: true, failures: 0 }
     }
 }
 
@@ -358,6 +359,7 @@ impl AppendOnly {
         if let Err(error) = self.replace(&mut valid, &rewrite, written) {
             // Nobody needs it any more.
             let _ = self.files.remove(&rewrite.base_path);
+            self.count_closed(&valid, &rewrite);
             self.figures().note_failure();
             return Err(error);
         }
@@ -445,12 +447,20 @@ impl AppendOnly {
                 let _ = self.files.remove(&self.path(&unused));
             }
         } else {
-            // What was written to until the cut is closed; it is still loaded.
-            let sizes = valid.to_load().filter_map(|entry| self.files.len(&self.path(entry)).ok().flatten());
-            let total: u64 = sizes.sum();
-            self.figures().closed_size = total.saturating_sub(self.log.statistics().file_len);
+            self.count_closed(&valid, &rewrite);
         }
         self.figures().note_failure();
+    }
+
+    /// Counts the files anew that are loaded and not written to any more, behind a rewrite that has failed though it had cut: what was
+    /// written to until then is one of them, or is about to be when the writer gets there.
+    fn count_closed(&self, valid: &Manifest, rewrite: &Rewrite) {
+        let unwritten = rewrite.cut.map_or(0, |cut| cut.saturating_sub(self.log.written()));
+        let mut sizes: Vec<u64> =
+            valid.to_load().map(|entry| self.files.len(&self.path(entry)).ok().flatten().unwrap_or(0)).collect();
+        sizes.pop();
+        let mut figures = self.figures();
+        (figures.closed_size, figures.written_from) = (sizes.iter().sum::<u64>() + unwritten, rewrite.generation);
     }
 
     /// A file of the list whose name is gone: somebody has removed it, and a restart would not find it. Only a rewrite makes the
@@ -487,9 +497,10 @@ impl AppendOnly {
     /// Figures for INFO.
     pub fn statistics(&self) -> Statistics {
         let figures = self.figures();
+        let is_closed = self.log.generation() < figures.written_from;
         let log = self.log.statistics();
         Statistics {
-            current_size: figures.closed_size + log.file_len,
+            current_size: figures.closed_size + if is_closed { 0 } else { log.file_len },
             base_size: figures.base_size,
             failures: figures.failures,
             last_rewrite_ok: figures.last_rewrite_ok,
