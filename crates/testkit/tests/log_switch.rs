@@ -454,6 +454,25 @@ fn a_log_that_ends_stops_its_rewrite() {
 }
 
 #[test]
+fn a_log_whose_last_sync_fails_is_not_rewritten_when_it_has_ended() {
+    let settings =
+        [("appendonly", "yes"), ("appendfsync", "no"), ("enable-debug-command", "yes"), ("workers", "1"), ("save", "")];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let mut client = client(&server);
+    ok(&mut client, "SET key value");
+    ok(&mut client, "DEBUG FAULTS sync:eio@1");
+    ok(&mut client, "CONFIG SET appendonly no");
+    assert!(server.log().contains("the end of the append-only file could not be written"), "{}", server.log());
+    // Only ticks take out keys that nobody asks for: behind the second time one has looked whether a rewrite is due.
+    for _ in 0..2 {
+        ok(&mut client, "SET due value PX 1");
+        wait_until("a tick", || call(&mut client, "DBSIZE") == Value::Int(1));
+    }
+    assert_eq!([info(&mut client, "aof_rewrites"), info(&mut client, "aof_rewrite_scheduled")], ["0", "0"]);
+    ok(&mut client, "SET key other");
+}
+
+#[test]
 fn a_log_may_be_switched_again_and_again() {
     let (server, mut client) = slow_server("yes");
     for round in 0..10 {

@@ -106,8 +106,6 @@ impl Engine {
             if rewrites.since.is_some() && self.append_only().is_some() {
                 rewrites.task.stop();
             }
-            // Of the log that ends.
-            self.aof.wanted.store(false, Ordering::Relaxed);
             self.detach_journal();
         }
         if let Some(append_only) = self.append_only() {
@@ -130,6 +128,8 @@ impl Engine {
             }
             self.aof.end.fetch_max(append_only.log().position(), Ordering::SeqCst);
         }
+        // Of the log that has ended, whose last sync may have failed.
+        self.aof.wanted.store(false, Ordering::Relaxed);
         self.refuse_writes_for_log(None);
         self.journal_has_ended();
     }
