@@ -2,7 +2,7 @@
 //! confirmed is there after the next start. Knows of the files only how they are called.
 #![forbid(unsafe_code)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tenon_client::{Address, Resp, Value};
@@ -29,11 +29,28 @@ fn field(client: &mut Resp, name: &str) -> String {
     info::field(client, "persistence", name)
 }
 
+/// Where the server that loads says what it does.
+fn log_of_loading(log: &SlowLog) -> PathBuf {
+    log.folder.path.join("said")
+}
+
 /// Starts a server, calls `meanwhile` when half of the log is loaded, and gives the server that has all of it.
 fn load(log: &SlowLog, meanwhile: impl FnOnce(&mut Resp)) -> Server {
+    load_and_open(log, meanwhile, |_| ())
+}
+
+/// Likewise; `behind` is called when the log has come to its end, and is about to be opened.
+fn load_and_open(log: &SlowLog, meanwhile: impl FnOnce(&mut Resp), behind: impl FnOnce(&mut Resp)) -> Server {
     let socket = log.folder.path.join("early.sock");
-    let (dir, path) = (log.folder.path.display().to_string(), socket.display().to_string());
-    let settings = [("dir", &*dir), ("appendonly", "yes"), ("unixsocket", &*path), ("save", "")];
+    let [dir, path, said] = [&log.folder.path, &socket, &log_of_loading(log)].map(|path| path.display().to_string());
+    let settings = [
+        ("dir", &*dir),
+        ("appendonly", "yes"),
+        ("enable-debug-command", "yes"),
+        ("logfile", &*said),
+        ("unixsocket", &*path),
+        ("save", ""),
+    ];
     std::thread::scope(|scope| {
         // It is there once it answers, which is when the data is.
         let server = scope.spawn(|| Server::tenon(&settings));
@@ -45,6 +62,7 @@ fn load(log: &SlowLog, meanwhile: impl FnOnce(&mut Resp)) -> Server {
         assert_eq!(field(&mut early, "loading"), "1");
         log.set("late");
         drop(log);
+        behind(&mut early);
         server.join().expect("it does not panic").expect("tenon starts")
     })
 }
@@ -93,6 +111,28 @@ fn a_log_that_is_switched_off_while_it_is_loaded_stays_as_it_is() {
     wait_until("the log's base", || field(&mut client, "aof_rewrites") != "0");
     end(server);
     assert_eq!(call(&mut self::client(&again(&log.folder.path)), "DBSIZE"), Value::Int(3));
+}
+
+#[test]
+fn a_log_is_synced_as_it_was_said_while_it_was_opened() {
+    let log = SlowLog::new();
+    let server = load_and_open(
+        &log,
+        |client| ok(client, "DEBUG FAULTS sync-directory:slow=1000"),
+        |client| {
+            let said = || std::fs::read_to_string(log_of_loading(&log)).expect("it is there");
+            wait_until("the end of loading", || said().contains("DB loaded from append only file"));
+            ok(client, "CONFIG SET appendfsync always");
+        },
+    );
+    let mut client = client(&server);
+    ok(&mut client, "DEBUG FAULTS");
+    let syncs = |client: &mut Resp| field(client, "aof_fsyncs").parse::<u64>().expect("a number");
+    let before = syncs(&mut client);
+    for number in 0..20 {
+        ok(&mut client, &format!("SET key {number}"));
+    }
+    assert!(syncs(&mut client) >= before + 20);
 }
 
 #[test]

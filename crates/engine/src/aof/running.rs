@@ -208,6 +208,8 @@ impl Engine {
         }
         let append_only = Arc::new(append_only);
         self.set_append_only(Some(Arc::clone(&append_only)));
+        // They may be others than those it was opened with: files were made and synced meanwhile.
+        self.follow_aof_settings();
         // If it is not, a tick soon begins the rewrite that makes it whole.
         self.aof.is_whole.store(!lacks_base, Ordering::Relaxed);
         self.attach_journal(Arc::new(OpenLog(append_only)));
