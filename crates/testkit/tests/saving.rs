@@ -230,6 +230,33 @@ fn a_signal_that_is_to_ends_the_process_although_nothing_can_be_saved() {
 }
 
 #[test]
+fn the_end_saves_although_the_log_cannot_be_written_where_it_is_forced() {
+    for is_signal in [false, true] {
+        let settings = [
+            ("appendonly", "yes"),
+            ("enable-debug-command", "local"),
+            ("save", ""),
+            ("shutdown-on-sigterm", "save force"),
+        ];
+        let mut server = Server::tenon(&settings).expect("tenon starts");
+        let mut client = client(&server);
+        ok(&mut client, "SET key value");
+        // The next file of the log has no room.
+        ok(&mut client, "DEBUG FAULTS room:enospc");
+        call(&mut client, "BGREWRITEAOF");
+        wait_until("the refusal", || text(call(&mut client, "SET key other")).starts_with("MISCONF"));
+        if is_signal {
+            let pid = server.pid().to_string();
+            assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+        } else {
+            assert!(client.call(&[b"SHUTDOWN", b"SAVE", b"FORCE"]).is_err(), "the connection ends");
+        }
+        assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+        assert!(server.folder().join("dump.rdb").is_file(), "{}", server.log());
+    }
+}
+
+#[test]
 fn of_a_save_that_the_end_interrupts_nothing_stays() {
     for insists in [false, true] {
         let settings = [("save", "3600 1"), ("enable-debug-command", "local")];

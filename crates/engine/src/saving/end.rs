@@ -147,7 +147,7 @@ impl Engine {
         if !end.move_on(Stage::GoesOn, Stage::Comes) {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
-        let mut result = self.bring_on_disk(ending);
+        let mut result = self.bring_on_disk(ending, on_failure);
         if let Err(error) = &result
             && on_failure == OnFailure::EndAnyway
             && !end.is_called_off()
@@ -175,10 +175,15 @@ impl Engine {
         *self.saving.end.0.lock() = Stage::GoesOn;
     }
 
-    fn bring_on_disk(&self, ending: Ending) -> io::Result<()> {
+    fn bring_on_disk(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
         let comes = || self.saving.end.comes();
-        self.await_log_base(comes)?;
-        self.await_log_writes(comes)?;
+        if let Err(error) = self.await_log_base(comes).and_then(|()| self.await_log_writes(comes)) {
+            if on_failure == OnFailure::GoOn || !comes() {
+                return Err(error);
+            }
+            // Whoever ends anyway may still have all of it in the file.
+            tracing::error!("the append-only file could not be written before the end: {error}");
+        }
         if !self.saves_at_end(ending) {
             return Ok(());
         }
