@@ -297,7 +297,7 @@ impl Engine {
 
     /// Refuses writes, or no longer: as long as the last save in the background has failed, where the settings want that.
     pub(crate) fn follow_saving(&self) {
-        self.refuse_writes_where_saves_fail(self.saving.has_failed());
+        self.saving.follow(|has_failed| self.refuse_writes_where_saves_fail(has_failed));
     }
 
     /// Notes how the save that is under way has ended; gives how long it took.

@@ -247,9 +247,10 @@ impl Saving {
         std::mem::take(&mut state.is_scheduled).then_some(CalledOff::Scheduled)
     }
 
-    /// Whether the last one in the background has failed.
-    pub(super) fn has_failed(&self) -> bool {
-        !self.state.lock().is_well
+    /// Calls `follow` with whether the last one in the background has failed, before another one can say something else.
+    pub(super) fn follow(&self, follow: impl FnOnce(bool)) {
+        let state = self.state.lock();
+        follow(!state.is_well);
     }
 }
 
@@ -282,7 +283,16 @@ mod tests {
         let saving = Saving::new(1_000);
         saving.schedule();
         saving.could_not_begin(2_000);
-        assert!(saving.has_failed() && !saving.is_due(Vec::new, 0, 2_005));
+        assert!(!saving.facts(0).is_well && !saving.is_due(Vec::new, 0, 2_005));
         assert!(saving.is_due(Vec::new, 0, 2_006), "it is still wanted");
+    }
+
+    #[test]
+    fn who_follows_a_failure_is_not_overtaken_by_a_save_that_ends_well() {
+        let saving = Saving::new(1_000);
+        saving.could_not_begin(2_000);
+        saving.follow(|has_failed| {
+            assert!(has_failed && saving.state.is_locked(), "nobody says something else meanwhile")
+        });
     }
 }
