@@ -170,6 +170,44 @@ fn a_rewrite_has_its_moment_behind_a_reload() {
 }
 
 #[test]
+fn a_rewrite_ends_behind_who_reads_the_log_once_more() {
+    let settings = [
+        ("appendonly", "yes"),
+        ("aof-use-rdb-preamble", "no"),
+        ("auto-aof-rewrite-percentage", "0"),
+        ("enable-debug-command", "yes"),
+        ("save", ""),
+    ];
+    let mut server = Server::tenon(&settings).expect("tenon starts");
+    let mut client = client(&server);
+    ok(&mut client, "SET key v");
+    // The base is read for as long as it takes the rewrite to delete what is read behind it.
+    let directory = server.folder().join("appendonlydir");
+    let (base, pipe) = (directory.join("appendonly.aof.1.base.aof"), server.folder().join("pipe"));
+    make_pipe(&pipe);
+    std::fs::rename(&pipe, &base).expect("it is there");
+    ok(&mut client, "DEBUG FAULTS write:slow=1500");
+    call(&mut client, "BGREWRITEAOF");
+    wait_until("its moment", || {
+        let mut names = std::fs::read_dir(&directory).expect("it is there").flatten().map(|entry| entry.file_name());
+        names.any(|name| name.to_string_lossy().starts_with("temp-rewriteaof"))
+    });
+    client.send(&[b"DEBUG", b"LOADAOF"]).expect("it is sent");
+    let mut pipe = Writer::of(&base);
+    pipe.set("early");
+    // Two slow writes later, who does not wait for the loading has ended.
+    std::thread::sleep(Duration::from_secs(4));
+    drop(pipe);
+    assert_eq!(client.receive().expect("an answer"), Value::Simple(b"OK".to_vec()), "{}", server.log());
+    ok(&mut client, "DEBUG FAULTS");
+    wait_until("the rewrite", || field(&mut client, "aof_rewrite_in_progress") == "0");
+    assert_eq!(field(&mut client, "aof_last_bgrewrite_status"), "ok");
+    assert_eq!(call(&mut client, "EXISTS early key"), Value::Int(2));
+    server.kill();
+    assert_eq!(call(&mut self::client(&again(server.folder())), "EXISTS key"), Value::Int(1));
+}
+
+#[test]
 fn a_log_that_is_loaded_once_more_is_whole_although_a_script_was_writing() {
     let settings = [
         ("appendonly", "yes"),

@@ -76,9 +76,9 @@ impl ServerCx<'_> {
         let engine = self.engine;
         // What is in the log's buffer is read back, too.
         engine.sync_aof(WRITE_MAX);
-        let names = engine.current_aof_names();
-        let manifest = names.manifest();
-        let directory = Directory::open(engine.files(), names).map_err(LoadError::Open)?;
+        let manifest = engine.current_aof_names().manifest();
+        let open = || Directory::open(engine.files(), engine.current_aof_names()).map_err(LoadError::Open);
+        let directory = open()?;
         // Where Redis ends.
         if directory.is_empty() {
             let error = std::io::ErrorKind::NotFound.into();
@@ -90,8 +90,12 @@ impl ServerCx<'_> {
         self.forget_all();
         // Who had shards until now has appended: of a record that is longer than the log's buffer the file may have a part.
         engine.sync_aof(WRITE_MAX);
-        let loaded = engine.load_log(&loading, self.worker, &directory, Hands::Own, &mut |_| ControlFlow::Continue(()));
-        drop(partial);
+        let append_only = engine.append_only();
+        // A rewrite may have gone on in another file since it was looked which there are, and at its end it deletes some.
+        let list = append_only.as_ref().map(|append_only| append_only.hold_list());
+        let go_on = &mut |_| ControlFlow::Continue(());
+        let loaded = open().and_then(|directory| engine.load_log(&loading, self.worker, &directory, Hands::Own, go_on));
+        drop((list, partial));
         // Why the log cannot begin has been told.
         let _ = loading.end();
         loaded

@@ -471,6 +471,12 @@ impl AppendOnly {
         paths.find(|path| matches!(self.files.len(path), Ok(None)))
     }
 
+    /// Keeps the list as it is, and the files on it: who reads them again must not find that a rewrite has deleted some.
+    #[must_use = "the list may change when this goes"]
+    pub fn hold_list(&self) -> impl Sized + '_ {
+        self.manifest()
+    }
+
     /// Leaves the list to whoever opens the files next: from now on no rewrite of this log changes it.
     pub fn retire(&self) {
         let _valid = self.manifest();
