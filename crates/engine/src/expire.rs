@@ -22,9 +22,12 @@ const BATCH: usize = 64;
 impl Engine {
     /// Removes keys and members that are due in the worker's part of the shards. Gives the time until it wants to be called again.
     pub fn expire_tick(&self, worker: &mut Worker) -> Duration {
-        // In a CLIENT PAUSE data stays as it is, so that what waits for its end finds what was there when it began. And a log with
-        // little room would hold up the worker.
-        if !self.active_expiry.load(Ordering::Relaxed) || self.pause.is_active() || self.pause.waits_for_log() {
+        // In a CLIENT PAUSE data stays as it is, so that what waits for its end finds what was there when it began.
+        if !self.active_expiry.load(Ordering::Relaxed) || self.pause.is_active() {
+            return PERIOD;
+        }
+        // In a log without room a tick would wait with all that its worker serves.
+        if self.pause.waits_for_log() && !self.has_room_for_ticks(worker) {
             return PERIOD;
         }
         let now_ms = worker.clock.now_ms;

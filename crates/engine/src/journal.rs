@@ -27,6 +27,11 @@ pub trait Journal: Send + Sync {
     /// What this thread has appended is all for the moment.
     fn turn_ended(&self) {}
 
+    /// Whether what nobody has asked for finds room: else it is to be left for later.
+    fn has_room_for_ticks(&self) -> bool {
+        true
+    }
+
     /// The last position of which `may_answer` says yes, if it says no of any; `u64::MAX` otherwise.
     fn answerable(&self) -> u64 {
         u64::MAX
@@ -133,6 +138,12 @@ impl Engine {
     #[inline]
     pub(crate) fn journal_number(&self) -> u64 {
         self.journal.number.load(Ordering::Relaxed)
+    }
+
+    /// Whether what a tick does finds room in the journal, where there is one.
+    pub(crate) fn has_room_for_ticks(&self, worker: &mut Worker) -> bool {
+        self.follow_journal(worker);
+        worker.journal.journal.as_ref().is_none_or(|journal| journal.has_room_for_ticks())
     }
 
     /// Lets go of a journal that is not attached any more.

@@ -204,7 +204,7 @@ impl Pause {
     }
 
     /// Has writes wait since a log has little room left.
-    pub(crate) fn begin_for_log(&self) {
+    pub fn begin_for_log(&self) {
         let mut state = self.state.lock();
         state.logs_behind += 1;
         self.holds_up.fetch_or(BEHIND, Ordering::AcqRel);
@@ -213,7 +213,7 @@ impl Pause {
 
     /// It has room again. Gives the connections that have waited, for this or for anything else.
     #[must_use = "who waits is to be told"]
-    pub(crate) fn end_for_log(&self) -> Vec<ConnectionKey> {
+    pub fn end_for_log(&self) -> Vec<ConnectionKey> {
         let mut state = self.state.lock();
         state.logs_behind -= 1;
         if state.logs_behind == 0 {
@@ -226,6 +226,12 @@ impl Pause {
     #[inline]
     pub fn waits_for_log(&self) -> bool {
         self.holds_up.load(Ordering::Relaxed) & BEHIND != 0
+    }
+
+    /// Whether who reads leaves what is due where it is.
+    #[inline]
+    pub fn keeps_what_is_due(&self) -> bool {
+        self.holds_up.load(Ordering::Relaxed) & (PAUSED | BEHIND) != 0
     }
 
     /// Which commands wait now, in a pause or for the log.

@@ -117,7 +117,7 @@ impl Engine {
         self.hand_over_keys(worker, database, resolved, args, held);
         // In a pause data stays as it is, also what is past its deadline. What writes in spite of it, such as a
         // transaction that began it, goes on removing: it may put a new key in the old one's place.
-        worker.keeps_expired = self.pause.is_active() && !resolved.command.flags.any(Flags::WRITE);
+        worker.keeps_expired = self.pause.keeps_what_is_due() && !resolved.command.flags.any(Flags::WRITE);
         if args.may_have_bigs() && !matches!(resolved.command.run, Run::Server(_)) {
             self.prepare_record(worker, resolved.command, args);
         }

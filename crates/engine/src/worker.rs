@@ -69,7 +69,7 @@ pub struct Worker {
     pub(crate) keys_scratch: (Vec<KeyHash>, Vec<usize>),
     /// Where packed collections are changed.
     pub(crate) packed_scratch: Vec<u8>,
-    /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
+    /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, while writes wait.
     pub(crate) keeps_expired: bool,
     /// Keys that have changed and that somebody waits for, to be served before their shards are let go.
     pub(crate) ready: ReadyKeys,

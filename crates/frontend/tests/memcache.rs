@@ -318,6 +318,32 @@ fn items_expire_by_the_clock() {
 }
 
 #[test]
+fn who_reads_while_writes_wait_leaves_what_is_due() {
+    for is_for_log in [false, true] {
+        let mut host = Host::new();
+        let (mut items, mut client) = (host.memcached(), host.connect(Dialect::Resp));
+        host.says(&mut items, "set a 0 1 1\r\nx\r\nset b 0 0 1\r\ny\r\n");
+        let now_ms = host.worker.clock.now_ms;
+        if is_for_log {
+            host.engine.pause.begin_for_log();
+        } else {
+            host.engine.pause.start(now_ms + 60_000, PauseMode::Write, now_ms);
+        }
+        host.pass(5_000);
+        assert_eq!(host.says(&mut items, "get a b\r\nmg a v\r\n"), "VALUE b 0 1\r\ny\r\nEND\r\nEN\r\n");
+        host.pass(5_000);
+        let found = host.says(&mut client, "DBSIZE\r\nGET a\r\nDBSIZE\r\nSCAN 0 COUNT 100000\r\nDBSIZE\r\n");
+        let page = "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nb\r\n";
+        assert_eq!(found, format!(":2\r\n$-1\r\n:2\r\n{page}:2\r\n"), "{is_for_log}");
+        let waiting = if is_for_log { host.engine.pause.end_for_log() } else { host.engine.pause.end() };
+        assert!(waiting.is_empty());
+        host.pass(5_000);
+        assert_eq!(host.says(&mut items, "get a\r\n"), "END\r\n");
+        assert_eq!(host.says(&mut client, "DBSIZE\r\n"), ":1\r\n");
+    }
+}
+
+#[test]
 fn a_flush_comes_when_it_was_asked_for() {
     let mut host = Host::new();
     let mut client = host.memcached();

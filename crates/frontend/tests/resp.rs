@@ -56,6 +56,26 @@ fn how_long_calls_took_is_told_to_two_digits() {
 }
 
 #[test]
+fn what_the_log_does_not_have_does_not_wait_for_it() {
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    host.engine.pause.begin_for_log();
+    let answers = host.says(&mut client, "PUBLISH c m\r\nGET k\r\nEVAL_RO 'return 1' 0\r\nCONFIG SET hz 10\r\n");
+    assert_eq!(answers, ":0\r\n$-1\r\n:1\r\n+OK\r\n");
+    host.send(&mut client, b"SET k v\r\n");
+    assert_eq!(client.flow, Flow::Park);
+    assert!(host.engine.pause.end_for_log().contains(&client.connection.client().info.key));
+    host.tell(&mut client, Message::Unpause);
+    host.resume(&mut client);
+    assert_eq!(take(&mut client.out), b"+OK\r\n");
+    // In a pause messages wait, too, as in Redis.
+    let now_ms = host.worker.clock.now_ms;
+    host.engine.pause.start(now_ms + 60_000, PauseMode::Write, now_ms);
+    host.send(&mut client, b"PUBLISH c m\r\n");
+    assert_eq!(client.flow, Flow::Park);
+}
+
+#[test]
 fn the_slow_log_shows_no_password_that_was_queued() {
     let mut host = Host::new();
     host.set("slowlog-log-slower-than", "0");

@@ -74,6 +74,10 @@ impl Journal for OpenLog {
         self.0.log().turn_ended();
     }
 
+    fn has_room_for_ticks(&self) -> bool {
+        self.0.log().has_room_for_ticks()
+    }
+
     fn answerable(&self) -> u64 {
         self.0.log().answerable()
     }

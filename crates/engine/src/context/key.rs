@@ -166,6 +166,14 @@ impl<'a> KeyCx<'a> {
         Some(slot)
     }
 
+    /// Calls `read`, which changes nothing, while writes wait: what is due stays where it is.
+    pub fn keeping_what_is_due<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
+        self.worker.keeps_expired = true;
+        let result = read(self);
+        self.worker.keeps_expired = false;
+        result
+    }
+
     /// Where the key is, past its deadline or not: DEBUG looks at what is there.
     pub fn find_as_it_is(&self) -> Option<Slot> {
         self.keyspace()?.find(self.hash, self.key)
@@ -183,10 +191,16 @@ impl<'a> KeyCx<'a> {
         if self.worker.is_replaying {
             return Some(slot);
         }
-        if self.worker.keeps_expired && self.engine.pause.is_active() {
-            return (!entry.is_past(now_ms)).then_some(slot);
-        }
         let is_key_due = is_past(entry.deadline_ms(), now_ms);
+        if self.worker.keeps_expired {
+            if self.engine.pause.is_active() {
+                return (!entry.is_past(now_ms)).then_some(slot);
+            }
+            // For who reads it is gone, and a tick deletes it: the room that the log has left is for who had begun to write.
+            if is_key_due && self.engine.pause.waits_for_log() {
+                return None;
+            }
+        }
         let is_stream = ValueType::of(entry.value()) == ValueType::Stream;
         // What a stream remembers goes when nobody reads it any more: nobody sees that before.
         if is_stream && !is_key_due && entry.is_read() {

@@ -82,6 +82,8 @@ impl Engine {
         let waits = match self.pause.holds_back(worker.clock.now_ms) {
             None => false,
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE" && !self.may_end_scripts(resolved),
+            // A message is nothing that the log has.
+            Some(PauseMode::Write) if flags.any(Flags::PUBSUB) && !self.pause.is_active() => false,
             Some(PauseMode::Write) => self.runs_any(session, resolved, args, Flags::WRITE.or(Flags::MAY_REPLICATE)),
         };
         let is_run = !in_transaction || flags.any(Flags::NOT_QUEUED);

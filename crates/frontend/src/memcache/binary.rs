@@ -136,6 +136,7 @@ impl MemcacheConnection {
         let mut ran = 0;
         let mut flow = None;
         let pause = engine.pause.holds_back(worker.clock.now_ms);
+        keys.are_only_read(pause.is_some());
         let is_loading = engine.is_loading();
         let is_kept = engine.refusal().is_none();
         let timed = engine.timed_requests();
@@ -144,10 +145,13 @@ impl MemcacheConnection {
                 flow = Some(Flow::Drain);
                 break;
             }
-            if pause.is_some_and(|mode| waits(mode, step)) && engine.pause.wait(self.client.info.key) {
-                self.client.paused.store(true, Ordering::Relaxed);
-                flow = Some(Flow::Park);
-                break;
+            if pause.is_some_and(|mode| waits(mode, step)) {
+                if engine.pause.wait(self.client.info.key) {
+                    self.client.paused.store(true, Ordering::Relaxed);
+                    flow = Some(Flow::Park);
+                    break;
+                }
+                keys.are_only_read(false);
             }
             ran += 1;
             let begins_at = std::mem::replace(&mut at, end_of(step));

@@ -16,12 +16,19 @@ pub(super) struct Keys<'a> {
     next: usize,
     /// Keys before this one are loaded.
     loaded: usize,
+    /// Whether what is due stays where it is.
+    keeps_what_is_due: bool,
 }
 
 impl<'a> Keys<'a> {
     /// The keys of a batch, whose first is next.
     pub(super) fn new(engine: &'a Engine, hashes: &'a [KeyHash]) -> Keys<'a> {
-        Keys { engine, hashes, next: 0, loaded: 0 }
+        Keys { engine, hashes, next: 0, loaded: 0, keeps_what_is_due: false }
+    }
+
+    /// Says whether writes wait, so that from here on all requests only read: they leave what is due where it is.
+    pub(super) fn are_only_read(&mut self, only_read: bool) {
+        self.keeps_what_is_due = only_read;
     }
 
     /// How many keys are visited or left out.
@@ -37,7 +44,10 @@ impl<'a> Keys<'a> {
         }
         let hash = self.hashes[self.next];
         self.next += 1;
-        self.engine.with_key(worker, DATABASE, hash, key, visit)
+        let keeps_what_is_due = self.keeps_what_is_due;
+        self.engine.with_key(worker, DATABASE, hash, key, |key| {
+            if keeps_what_is_due { key.keeping_what_is_due(visit) } else { visit(key) }
+        })
     }
 
     /// Leaves the keys before this one out.

@@ -191,6 +191,7 @@ impl MemcacheConnection {
         let mut ran = 0;
         let mut stopped = Stopped::No;
         let pause = engine.pause.holds_back(worker.clock.now_ms);
+        keys.are_only_read(pause.is_some());
         let is_loading = engine.is_loading();
         let not_kept = engine.refusal();
         let timed = engine.timed_requests();
@@ -199,11 +200,14 @@ impl MemcacheConnection {
                 stopped = Stopped::Output;
                 break;
             }
-            // A pause that has ended since, on another thread, would never wake this connection: it does not wait then.
-            if pause.is_some_and(|mode| waits(mode, &request.step)) && engine.pause.wait(self.client.info.key) {
-                self.client.paused.store(true, Ordering::Relaxed);
-                stopped = Stopped::Paused;
-                break;
+            if pause.is_some_and(|mode| waits(mode, &request.step)) {
+                if engine.pause.wait(self.client.info.key) {
+                    self.client.paused.store(true, Ordering::Relaxed);
+                    stopped = Stopped::Paused;
+                    break;
+                }
+                // A pause that has ended since, on another thread, would never wake this connection: it does not wait then.
+                keys.are_only_read(false);
             }
             let is_refused = not_kept.is_some() && waits(PauseMode::Write, &request.step);
             if (is_loading || is_refused)

@@ -370,6 +370,7 @@ impl Shared {
         }
         self.set_failing();
         self.hooks.event(&Event::SyncFailed(words(error)));
+        self.has_released();
         self.hooks.needs_rewrite();
     }
 
@@ -379,7 +380,6 @@ impl Shared {
         self.failing.store(trouble.is_any(), Ordering::Release);
         drop(trouble);
         // Who waits for room need not any more.
-        self.has_released();
         self.ring.wake_producers();
         self.made_progress();
     }

@@ -122,6 +122,7 @@ impl Writer {
         if let Some(event) = event {
             self.shared.set_failing();
             self.shared.hooks.event(&event);
+            self.shared.has_released();
         }
     }
 
@@ -273,6 +274,8 @@ impl Writer {
         if is_new {
             self.shared.hooks.event(&Event::WriteFailed(words(error)));
         }
+        // Behind that: who goes on finds that writes are refused.
+        self.shared.has_released();
     }
 
     /// Passes over what need not be written before the switch; tells whether it did.

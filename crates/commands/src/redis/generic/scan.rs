@@ -116,8 +116,8 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
             None => Place { shard: place.shard + 1, tag: 0 },
         };
     }
-    // As with every access, what is past its deadline goes; in a CLIENT PAUSE data stays as it is.
-    if !cx.engine.pause.is_active() {
+    // As with every access, what is past its deadline goes, but while writes wait.
+    if !cx.engine.pause.keeps_what_is_due() {
         past.iter().for_each(|key| cx.with_key(key, |key| _ = key.find()));
     }
     (place.cursor(shards), given)

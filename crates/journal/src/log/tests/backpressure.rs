@@ -10,7 +10,7 @@ fn told(heard: &Heard) -> Vec<bool> {
 }
 
 #[test]
-fn writes_wait_before_the_ring_is_full_until_it_is_half_empty() {
+fn writes_wait_before_the_ring_is_full_until_there_is_room() {
     for policy in [Policy::No, Policy::Always] {
         let gated = GatedLog::start(policy);
         let GatedLog { log, heard, .. } = &gated;
@@ -18,10 +18,12 @@ fn writes_wait_before_the_ring_is_full_until_it_is_half_empty() {
         let first = log.append(b"first ");
         assert!(!log.wait_durable(first, Duration::ZERO));
         gated.await_syncs(1);
-        (0..40).for_each(|_| _ = log.append(RECORD));
+        (0..38).for_each(|_| _ = log.append(RECORD));
         assert_eq!(told(heard), []);
-        (0..20).for_each(|_| _ = log.append(RECORD));
-        assert_eq!((told(heard), heard.waits.load(Ordering::SeqCst)), (vec![true], 0));
+        (0..10).for_each(|_| _ = log.append(RECORD));
+        assert_eq!((told(heard), log.has_room_for_ticks()), (vec![true], true));
+        (0..12).for_each(|_| _ = log.append(RECORD));
+        assert_eq!((heard.waits.load(Ordering::SeqCst), log.has_room_for_ticks()), (0, false));
         std::thread::scope(|scope| {
             // What had begun finds no room in the end.
             scope.spawn(|| (0..10).for_each(|_| _ = log.append(RECORD)));
@@ -65,5 +67,7 @@ fn who_waits_goes_on_when_the_log_fails_or_ends() {
             log.close().expect("nothing fails");
         }
         until(|| told(heard) == [true, false]);
+        // Or who had waited would be confirmed what the log does not take.
+        assert_eq!(log.refuses_writes().is_some(), !ends);
     }
 }
