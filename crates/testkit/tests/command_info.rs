@@ -13,6 +13,8 @@ use tenon_testkit::target::Dialect;
 const DIFFERS: &[(&str, Part, &str)] = &[
     ("zrank", Part::Arity, "Redis 7.2 added WITHSCORE"),
     ("zrevrank", Part::Arity, "Redis 7.2 added WITHSCORE"),
+    ("wait", Part::Flags, "Redis 7.2 says that it blocks"),
+    ("wait", Part::Categories, "Redis 7.2 says that it blocks"),
     ("migrate", Part::Flags, "no shard is held while keys are on their way, as a transaction or script would"),
 ];
 

@@ -186,7 +186,7 @@ fn a_rewrite_ends_behind_who_reads_the_log_once_more() {
     let (base, pipe) = (directory.join("appendonly.aof.1.base.aof"), server.folder().join("pipe"));
     make_pipe(&pipe);
     std::fs::rename(&pipe, &base).expect("it is there");
-    ok(&mut client, "DEBUG FAULTS write:slow=1500");
+    ok(&mut client, "DEBUG FAULTS write:slow=3000");
     call(&mut client, "BGREWRITEAOF");
     wait_until("its moment", || {
         let mut names = std::fs::read_dir(&directory).expect("it is there").flatten().map(|entry| entry.file_name());
@@ -196,7 +196,7 @@ fn a_rewrite_ends_behind_who_reads_the_log_once_more() {
     let mut pipe = Writer::of(&base);
     pipe.set("early");
     // Two slow writes later, who does not wait for the loading has ended.
-    std::thread::sleep(Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(7));
     drop(pipe);
     assert_eq!(client.receive().expect("an answer"), Value::Simple(b"OK".to_vec()), "{}", server.log());
     ok(&mut client, "DEBUG FAULTS");
