@@ -1,6 +1,6 @@
 //! CLIENT PAUSE, the end of the process, which has writes wait while the data is saved, and a log that does not keep up: which
-//! commands wait, until when, and who waits; and the one word that says that anything, a pause, a busy script, a disk that is full or data that is
-//! being loaded, holds commands up.
+//! commands wait, until when, and who waits; and the one word that says that anything, a pause, a busy script, a disk that is
+//! full or data that is being loaded, holds commands up.
 
 use crate::clients::ConnectionKey;
 use parking_lot::Mutex;

@@ -295,10 +295,7 @@ impl Snapshot {
         }
         let mut large = self.large.lock();
         match large.as_mut().filter(|large| large.is(shard, database, entry.view().key())) {
-            Some(large) => {
-                let gone = self.are_gone(entry.view().rough_memory());
-                large.status = Status::TakenOut(entry, gone);
-            }
+            Some(large) => large.status = self.taken_out(entry),
             None => {
                 let is_queued = is_measured(entry.view().value());
                 let gone = self.are_gone(if is_queued { 0 } else { entry.view().rough_memory() });
@@ -306,6 +303,11 @@ impl Snapshot {
             }
         }
         None
+    }
+
+    fn taken_out(&self, entry: Entry) -> Status {
+        let gone = self.are_gone(entry.view().rough_memory());
+        Status::TakenOut(entry, gone)
     }
 
     /// Takes over all keys of a database in one shard, which is locked.
@@ -322,9 +324,7 @@ impl Snapshot {
             && let Some(slot) = keyspace.find(hash_of(&large.key), &large.key)
             && keyspace.is_lacking(slot)
         {
-            let entry = keyspace.remove(slot);
-            let gone = self.are_gone(entry.view().rough_memory());
-            large.status = Status::TakenOut(entry, gone);
+            large.status = self.taken_out(keyspace.remove(slot));
         }
         drop(large);
         // It is not queued, or writers would wait for it.

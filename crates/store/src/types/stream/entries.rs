@@ -297,9 +297,9 @@ mod tests {
         for id in &ids {
             entries.append(*id, [(&b"field"[..], &b"value"[..])].into_iter(), limits);
         }
-        let mut copy = entries.clone();
+        let copy = entries.clone();
         assert!(copy.memory() <= entries.memory());
-        for mut emptied in [entries, std::mem::take(&mut copy)] {
+        for mut emptied in [entries, copy] {
             assert!(ids.iter().all(|id| emptied.remove(*id)));
             assert_eq!(emptied.memory(), 0);
         }
