@@ -72,6 +72,25 @@ fn without_a_sync_it_waits_until_its_time_is_over() {
 }
 
 #[test]
+fn in_transactions_and_scripts_it_does_not_wait() {
+    let server = server("always");
+    let mut client = client(&server);
+    let of_script =
+        |client: &mut Resp, script: &str| client.call(&[b"EVAL", script.as_bytes(), b"0"]).expect("an answer");
+    assert_eq!(of_script(&mut client, "return redis.call('WAIT', 1, 0)"), Value::Int(0));
+    assert_eq!(of_script(&mut client, "return redis.call('WAITAOF', 1, 1, 0)"), copies(1, 0));
+    // What it has written itself is on disk when it is answered, and not before.
+    let writes = "redis.call('SET', 'k', 'v') return redis.call('WAITAOF', 1, 0, 0)";
+    assert_eq!(of_script(&mut client, writes), copies(0, 0));
+    for command in ["MULTI", "SET k v", "WAITAOF 1 0 0", "WAIT 1 0"] {
+        call(&mut client, command);
+    }
+    let replies = vec![Value::Simple(b"OK".to_vec()), copies(0, 0), Value::Int(0)];
+    assert_eq!(call(&mut client, "EXEC"), Value::Array(replies));
+    assert_eq!(call(&mut client, "WAITAOF 1 0 0"), copies(1, 0));
+}
+
+#[test]
 fn a_log_that_ends_ends_the_wait() {
     let server = server("no");
     let (mut writer, mut other) = (client(&server), client(&server));

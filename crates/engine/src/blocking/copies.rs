@@ -39,12 +39,14 @@ impl Engine {
     /// # Errors
     /// When there is no log.
     pub fn is_on_disk(&self, cx: &SessionCx<'_>) -> Result<bool, CmdError> {
-        self.is_log_on_disk(self.written_by(cx.worker, &cx.session.client)).ok_or(NO_LOG)
+        let is_on_disk = self.is_log_on_disk(self.written_by(cx.worker, &cx.session.client)).ok_or(NO_LOG)?;
+        // What a transaction or script has written is appended when it ends.
+        Ok(is_on_disk && cx.worker.record.is_empty())
     }
 
-    /// Whether a session may wait now.
+    /// Whether a session may wait now: not within a transaction or script.
     pub fn may_wait(&self, cx: &SessionCx<'_>) -> bool {
-        !cx.session.is_in_exec()
+        !cx.session.is_in_exec() && !cx.worker.runs_script
     }
 
     /// Parks a session until its writes are safe, or the time is over.

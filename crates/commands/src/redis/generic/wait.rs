@@ -9,7 +9,7 @@ use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
-const FLAGS: Flags = Flags::NO_SCRIPT.or(Flags::BLOCKING).or(Flags::IN_CONNECTION);
+const FLAGS: Flags = Flags::BLOCKING.or(Flags::IN_CONNECTION);
 const NOT_LOCAL: CmdError = CmdError::text("ERR value is out of range, value must between 0 and 1");
 
 /// Waits until so many replicas have the client's writes: none ever has.
