@@ -157,6 +157,17 @@ fn note_taken(engine: &Engine, goes_on: bool) {
     TAKEN.set((from, bytes));
 }
 
+/// Notes what the call that goes on is about to take, so that nobody makes room for it before the call says how much it has
+/// taken.
+pub fn announce(engine: &Engine, bytes: usize) {
+    if LOOKS_AT_NS.get() == NEVER {
+        let (from, before) = TAKEN.get();
+        let taken = usize::try_from(memory::counted_here() - from).unwrap_or(0) + bytes;
+        engine.note_on_its_way(before, taken);
+        TAKEN.set((from, taken));
+    }
+}
+
 /// A command of a batch has ended, and more may follow in the same call: whoever waits for what it held tries again. Tells
 /// whether anybody does.
 #[inline]

@@ -1,5 +1,6 @@
 //! The memory limit: a cache that may drop any key takes every write, and keeps the limit whatever is written.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::info;
@@ -152,6 +153,42 @@ fn a_long_answer_drives_out_no_data() {
         // Each answer takes the memory of 50,000 such keys.
         assert!(gone < 25_000, "{io}: {gone} keys went for five answers");
     }
+}
+
+/// The table of LCS is no data, whatever comes on meanwhile.
+#[test]
+fn what_a_long_read_takes_drives_out_no_data() {
+    let settings = [("workers", "2"), ("maxmemory", "0"), ("maxmemory-policy", "allkeys-lru")];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let connect = || Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+    let (mut reader, mut writers) = (connect(), [(); 4].map(|()| connect()));
+    for round in 0..100 {
+        let keys: Vec<String> = (0..100).map(|number| format!("{round}:{number}")).collect();
+        set_all(&mut reader, &keys, &[b'v'; 400]);
+    }
+    for (key, piece) in [(&b"a"[..], "ab"), (b"b", "bac")] {
+        reader.call(&[b"SET", key, piece.repeat(7_000 / piece.len()).as_bytes()]).expect("a reply");
+    }
+    let used: usize = info::field(&mut reader, "memory", "used_memory").parse().expect("it is a number");
+    // The table takes 196 MB.
+    let limit = (used + (20 << 20)).to_string();
+    reader.call(&[b"CONFIG", b"SET", b"maxmemory", limit.as_bytes()]).expect("a reply");
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in &mut writers {
+            let is_done = &is_done;
+            scope.spawn(move || {
+                while !is_done.load(Ordering::Relaxed) {
+                    assert_eq!(writer.call(&[b"SET", b"new", b"v"]).expect("a reply"), Value::Simple(b"OK".to_vec()));
+                }
+            });
+        }
+        let matches = reader.call(&[b"LCS", b"a", b"b", b"IDX", b"MINMATCHLEN", b"100000"]);
+        is_done.store(true, Ordering::Relaxed);
+        assert!(matches!(matches, Ok(Value::Array(_))), "{matches:?}");
+    });
+    assert_eq!(info::field(&mut reader, "stats", "evicted_keys"), "0");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
+use tenon_engine::meanwhile;
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -69,6 +70,10 @@ fn lcs(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
     let options = Options::parse(args)?;
     // Before anything of these lengths is allocated.
     check_memory(lens, cx.engine().config.proto_max_bulk_len())?;
+    // Nor is anything before others go on beside it, where it is long, and know that what it takes is no data.
+    progress::count(steps_of(lens));
+    let table_bytes = if options.length { 0 } else { (a + 1) * (b + 1) * size_of::<u32>() };
+    meanwhile::announce(cx.engine(), a + b + table_bytes);
     let [a, b] = [1, 2].map(|index| {
         let mut key = cx.key(args.get(index));
         let slot = key.find();
@@ -119,9 +124,16 @@ fn check_memory(lens: [usize; 2], bytes_max: u64) -> Result<(), CmdError> {
     Ok(())
 }
 
+/// Cells of the table that are a step of work.
+const STEP_CELLS: usize = 256;
+
+/// Steps of the whole table for strings of these lengths, and of their copies.
+fn steps_of([a, b]: [usize; 2]) -> usize {
+    a.saturating_mul(1 + b / STEP_CELLS).saturating_add((a + b) / 1_024)
+}
+
 /// Counts the work of a row of the table.
 fn count_row(b: &[u8]) {
-    const STEP_CELLS: usize = 256;
     progress::count(1 + b.len() / STEP_CELLS);
 }
 
