@@ -77,6 +77,10 @@ impl ServerCx<'_> {
                 engine.shards.set_due(index, state.shard.next_due_ms());
                 true
             });
+            engine.large.forget(match databases {
+                Emptied::One(database) => Some(database),
+                Emptied::All => None,
+            });
             for (database, keys) in &keys_of {
                 // Nobody adds or removes one now, but a transaction that this is part of.
                 debug_assert!(

@@ -2,7 +2,8 @@
 //! all keys for it. What is noted are candidates; whoever asks looks at each anew. Knows no command.
 //!
 //! Every key lies in one of `STRIPES` lists of up to `CANDIDATES` keys. When a list is full, a larger key displaces the
-//! smallest. Keys that have gone make way when a tick looks through a list that has refused a key, or when somebody asks.
+//! smallest. Keys that have gone make way when a tick looks through a list that has refused a key, when somebody asks, or with
+//! all of their database.
 //!
 //! How much a collection takes is known only by adding up its parts. So a change looks only now and then: with a
 //! probability that grows with the bytes that it has allocated or freed, which the thread's count of memory tells at no
@@ -22,6 +23,8 @@ use tenon_store::types::ValueType;
 
 /// Bytes from which a key counts as large.
 pub const LARGE_MIN: usize = 16 * 1024;
+/// A key with a longer name is not noted, in bytes: 4,096 of them would take much memory, and they stay when it goes.
+const NAME_LEN_MAX: usize = 1024;
 /// How many lists there are.
 const STRIPES: usize = 64;
 /// A change of so many bytes for each step of adding up is always looked at.
@@ -89,7 +92,7 @@ impl LargeKeys {
             known.bytes = bytes;
             return;
         }
-        if bytes < LARGE_MIN {
+        if bytes < LARGE_MIN || key.len() > NAME_LEN_MAX {
             return;
         }
         let candidate = || Candidate { hash, database, key: key.into(), bytes };
@@ -100,6 +103,16 @@ impl LargeKeys {
             if least.bytes < bytes {
                 *least = candidate();
             }
+        }
+    }
+
+    /// Forgets the keys of a database, or of all. The caller holds all shards.
+    pub(crate) fn forget(&self, database: Option<usize>) {
+        for stripe in &self.stripes {
+            stripe
+                .candidates
+                .lock()
+                .retain(|candidate| database.is_some_and(|database| candidate.database != database));
         }
     }
 
@@ -236,4 +249,34 @@ pub fn largest_keys(cx: &mut ServerCx<'_>, count: usize, value_type: Option<Valu
     found.sort_unstable_by(|one, other| other.bytes.cmp(&one.bytes).then_with(|| one.key.cmp(&other.key)));
     found.truncate(count);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenon_store::hash::KeyHasher;
+
+    #[test]
+    fn what_is_emptied_is_forgotten_and_long_names_are_never_kept() {
+        let large = LargeKeys::default();
+        let names = || -> Vec<(usize, usize)> {
+            let lists = large.stripes.iter().map(|stripe| stripe.candidates.lock().clone());
+            let mut names: Vec<_> = lists.flatten().map(|it| (it.database, it.key.len())).collect();
+            names.sort_unstable();
+            names
+        };
+        let fill = || {
+            for (database, len) in [(0, 1), (0, NAME_LEN_MAX), (0, NAME_LEN_MAX + 1), (3, 2), (3, 1 << 20)] {
+                let key = vec![b'k'; len];
+                large.note(len, KeyHasher::new(1).hash(&key), database, &key, 2 << 20);
+            }
+        };
+        fill();
+        assert_eq!(names(), [(0, 1), (0, NAME_LEN_MAX), (3, 2)]);
+        large.forget(Some(0));
+        assert_eq!(names(), [(3, 2)]);
+        fill();
+        large.forget(None);
+        assert_eq!(names(), []);
+    }
 }

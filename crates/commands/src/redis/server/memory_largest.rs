@@ -17,7 +17,7 @@ pub static LARGEST: Command = Command {
     name: "MEMORY LARGEST",
     group: Group::Server,
     syntax: "[COUNT count] [TYPE type]",
-    summary: "Returns the keys of all databases that take most memory, as far as they take 16 KiB, with the bytes of each.",
+    summary: "Returns the keys of all databases that take most memory, as far as they take 16 KiB and their names not more than 1 KiB, with the bytes of each.",
     complexity: "O(N) where N is the number of large keys that the server keeps in mind, at most 4,096.",
     since: "0.1.0",
     arity: Arity::AtLeast(2),
