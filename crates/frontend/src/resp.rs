@@ -176,22 +176,28 @@ impl RespConnection {
         match progress {
             Progress::Incomplete { from } => {
                 if self.holds_too_much(engine, worker, buf.len() - from) {
-                    // What ran before it is answered.
-                    return (0..0, Flow::CloseAfterFlush);
+                    return self.end_behind_replies();
                 }
                 (from..buf.len(), Flow::Continue)
             }
             Progress::Stopped { from, flow } => (from..buf.len(), flow),
+            Progress::Ended(Flow::CloseAfterFlush) => self.end_behind_replies(),
             Progress::Ended(flow) => (0..0, flow),
             Progress::Big { from, at, len } => {
                 // Its length is known: what can't fit is not collected first.
                 if self.holds_too_much(engine, worker, at - from + len) {
-                    return (0..0, Flow::CloseAfterFlush);
+                    return self.end_behind_replies();
                 }
                 self.filling = Some(Filling::new(len, &buf[at..], self.has_filled));
                 (from..at, Flow::Fill)
             }
         }
+    }
+
+    /// What ran before is answered, and nothing else is sent: what others say might come faster than it leaves.
+    fn end_behind_replies(&self) -> (Range<usize>, Flow) {
+        self.session.client.killed.store(true, Ordering::Release);
+        (0..0, Flow::CloseAfterFlush)
     }
 
     /// Bytes of input that are kept.

@@ -5,7 +5,7 @@ mod host;
 use host::{Host, command, take};
 use tenon_engine::clients::{Dialect, Message};
 use tenon_engine::pause::PauseMode;
-use tenon_frontend::Flow;
+use tenon_frontend::{Ending, Flow};
 
 /// How often a command was counted as run, and how often as refused.
 fn counted(host: &Host, name: &str) -> (u64, u64) {
@@ -268,5 +268,26 @@ fn who_wants_no_replies_is_not_told_of_a_protocol_error_either() {
         let commands = [command(&[b"CLIENT", b"REPLY", mode]), b"*x\r\n".to_vec()];
         assert_eq!(host.ask(&mut client, &commands.concat()), b"");
         assert_eq!(client.flow, Flow::CloseAfterFlush);
+    }
+}
+
+#[test]
+fn who_is_to_be_closed_behind_its_replies_is_sent_no_messages() {
+    let mut host = Host::with(&[("client-query-buffer-limit", "1mb")]);
+    let mut publisher = host.connect(Dialect::Resp);
+    let too_long = format!("*2\r\n$4\r\nECHO\r\n$2000000\r\n{}", "x".repeat(100));
+    for last in ["*1\r\n$abc\r\n", &too_long] {
+        let mut client = host.connect(Dialect::Resp);
+        host.says(&mut client, "HELLO 3\r\nSUBSCRIBE c\r\n");
+        assert_eq!(host.says(&mut publisher, "PUBLISH c m\r\n"), ":1\r\n");
+        host.tell(&mut client, Message::Output);
+        assert!(!take(&mut client.out).is_empty());
+        host.send(&mut client, last.as_bytes());
+        assert_eq!(client.flow, Flow::CloseAfterFlush);
+        take(&mut client.out);
+        host.says(&mut publisher, "PUBLISH c m\r\n");
+        host.tell(&mut client, Message::Output);
+        assert!(take(&mut client.out).is_empty());
+        client.connection.closed(&host.engine, Ending::Normal);
     }
 }
