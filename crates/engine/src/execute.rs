@@ -4,7 +4,7 @@ mod gate;
 mod one_key;
 
 use crate::args::{Args, BigArg};
-use crate::batch::{Call, Target};
+use crate::batch::{Call, Target, Wrong};
 use crate::clock::monotonic_ns;
 use crate::command::Command;
 use crate::engine::Engine;
@@ -354,7 +354,10 @@ impl Engine {
             (Target::Refused(wrong, resolved), _) => {
                 let mut error = wrong.error(*resolved, args);
                 if let Some(resolved) = resolved {
-                    worker.stats.commands[resolved.number as usize].rejected.add(1);
+                    if *wrong != Wrong::Subcommand {
+                        // A container that lacks it is no command that was refused.
+                        worker.stats.commands[resolved.number as usize].rejected.add(1);
+                    }
                     error = self.refuse_exec(session, *resolved, error);
                 }
                 session.abort_transaction();

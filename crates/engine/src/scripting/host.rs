@@ -475,7 +475,7 @@ impl Host for ScriptHost<'_, '_> {
                     Wrong::Count => CmdError::text("ERR Wrong number of args calling Redis command from script"),
                     Wrong::Name | Wrong::Subcommand => CmdError::text("ERR Unknown Redis command called from script"),
                 };
-                self.refuse(resolved, &error, &mut reply);
+                self.refuse(resolved.filter(|_| wrong != Wrong::Subcommand), &error, &mut reply);
                 return Ok(());
             }
         };
