@@ -171,8 +171,12 @@ impl Engine {
 
     /// The process does not end.
     fn go_on_after_all(&self) {
-        self.pause.call_off_end().into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));
-        *self.saving.end.0.lock() = Stage::GoesOn;
+        // Who sees that writes go on may ask for the end again.
+        let mut stage = self.saving.end.0.lock();
+        let waiting = self.pause.call_off_end();
+        *stage = Stage::GoesOn;
+        drop(stage);
+        waiting.into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));
     }
 
     fn bring_on_disk(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
