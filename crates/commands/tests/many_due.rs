@@ -86,15 +86,20 @@ impl Client {
                 _ => words.extend(["1", &name[..]]),
             }
         }
-        self.run(&words);
-        self.engine.read_clock(&mut self.worker);
         let count = DUE.to_string();
-        let due_ms = self.worker.clock.now_ms + 300;
-        let due = due_ms.to_string();
-        let mut words = vec![expire, key, &due, deadline, &count];
-        words.extend(names[..DUE as usize].iter().map(|name| &name[..]));
-        let answer = self.run(&words);
-        assert_eq!(answer.matches(":1\r\n").count(), DUE as usize, "all of them get their deadline");
+        let mut due_ms = 0;
+        let all_get_it = (0..20).any(|_| {
+            // Where this thread had no core for so long they go at once.
+            self.run(&["DEL", key]);
+            self.run(&words);
+            self.engine.read_clock(&mut self.worker);
+            due_ms = self.worker.clock.now_ms + 300;
+            let due = due_ms.to_string();
+            let mut words = vec![expire, key, &due, deadline, &count];
+            words.extend(names[..DUE as usize].iter().map(|name| &name[..]));
+            self.run(&words).matches(":1\r\n").count() == DUE as usize
+        });
+        assert!(all_get_it, "all of them get their deadline");
         while self.worker.clock.now_ms <= due_ms {
             std::thread::yield_now();
             self.engine.read_clock(&mut self.worker);

@@ -71,9 +71,39 @@ fn every_element_reaches_one_client_and_nobody_starves() {
         &["BLMOVE", "a", "seen", "LEFT", "RIGHT", "0"],
     ];
     let server = server();
-    let received = AtomicUsize::new(0);
+    let (asked, received) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let mut all: BTreeMap<String, usize> = BTreeMap::new();
     std::thread::scope(|scope| {
+        let consumers: Vec<_> = WISHES
+            .iter()
+            .map(|wish| {
+                let mut client = client(&server);
+                let (asked, received) = (&asked, &received);
+                scope.spawn(move || {
+                    let mut own: Vec<String> = Vec::new();
+                    let begun = Instant::now();
+                    asked.fetch_add(1, Ordering::Relaxed);
+                    loop {
+                        assert_in_time(begun);
+                        let mut now = elements(call(&mut client, wish));
+                        now.retain(|element| element != "end");
+                        let is_end = now.is_empty() && received.load(Ordering::Relaxed) >= PRODUCERS * EACH;
+                        received.fetch_add(now.len(), Ordering::Relaxed);
+                        own.append(&mut now);
+                        if is_end {
+                            return own;
+                        }
+                    }
+                })
+            })
+            .collect();
+        // Whoever came late might find nothing left.
+        let mut other = client(&server);
+        wait_until("all consumers", || {
+            let in_wait = text(call(&mut other, &["INFO", "clients"]));
+            let in_wait = in_wait.lines().find_map(|line| line.strip_prefix("blocked_clients:")?.parse().ok());
+            asked.load(Ordering::Relaxed) == WISHES.len() && in_wait >= Some(WISHES.len() - 2)
+        });
         for producer in 0..PRODUCERS {
             let mut client = client(&server);
             scope.spawn(move || {
@@ -97,30 +127,7 @@ fn every_element_reaches_one_client_and_nobody_starves() {
                 }
             });
         }
-        let consumers: Vec<_> = WISHES
-            .iter()
-            .map(|wish| {
-                let mut client = client(&server);
-                let received = &received;
-                scope.spawn(move || {
-                    let mut own: Vec<String> = Vec::new();
-                    let begun = Instant::now();
-                    loop {
-                        assert_in_time(begun);
-                        let mut now = elements(call(&mut client, wish));
-                        now.retain(|element| element != "end");
-                        let is_end = now.is_empty() && received.load(Ordering::Relaxed) >= PRODUCERS * EACH;
-                        received.fetch_add(now.len(), Ordering::Relaxed);
-                        own.append(&mut now);
-                        if is_end {
-                            return own;
-                        }
-                    }
-                })
-            })
-            .collect();
         // Once all are taken, those that still wait are told so.
-        let mut other = client(&server);
         wait_until("all elements", || received.load(Ordering::Relaxed) >= PRODUCERS * EACH);
         wait_until("the end of all consumers", || {
             KEYS.iter().for_each(|key| drop(call(&mut other, &["RPUSH", key, "end"])));
@@ -393,8 +400,7 @@ fn what_comes_with_time_alone_comes_behind_a_pause() {
         heir.send(&words).expect("it is sent");
         await_blocked(&mut writer, 1);
         assert_eq!(call(&mut writer, &pause), ok);
-        heir.set_timeout(Some(Duration::from_millis(1))).expect("it is no timeout of zero");
-        let came_before = heir.receive().is_ok();
+        let came_before = !text(call(&mut writer, &["INFO", "clients"])).contains("blocked_clients:1\r\n");
         if !came_before {
             heir.set_timeout(Some(Duration::from_millis(idle_ms + 100))).expect("it is no timeout of zero");
             heir.receive().expect_err("in a pause nothing is claimed");

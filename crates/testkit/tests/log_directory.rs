@@ -120,7 +120,7 @@ fn a_file_that_was_removed_is_replaced_although_the_disk_is_full_at_first() {
         let mut resp = client(&server);
         assert_eq!(call(&mut resp, "SET before 1"), "OK");
         // The list is the first write of a rewrite, and its base the second.
-        assert_eq!(call(&mut resp, "DEBUG FAULTS write:enospc@2"), "OK");
+        assert_eq!(call(&mut resp, "DEBUG FAULTS write:enospc@2-"), "OK");
         std::fs::remove_file(folder.join(format!("appendonlydir/appendonly.aof.1.{removed}"))).expect("it is there");
         let status = |resp: &mut Resp| tenon_testkit::info::field(resp, "persistence", "aof_last_bgrewrite_status");
         wait_until("the failure", || status(&mut resp) == "err");

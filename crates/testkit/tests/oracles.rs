@@ -161,7 +161,7 @@ fn every_wrong_reply_fails() {
         ("null", "> GET a\nnil-array\n"),
         ("less", "> SUBSCRIBE a b\n[\"subscribe\", \"a\", :1]\n"),
         ("unasked", "> SUBSCRIBE a b\n[\"subscribe\", \"a\", :1]\nsleep 50ms\n> PING\n[\"pong\", \"\"]\n"),
-        ("closed", "> QUIT\n+OK\n"),
+        ("closed", "> QUIT\n+OK\n[other] > PING\n+PONG\n"),
         ("open", "> PING\n+PONG\n<closed>\n"),
         ("nothing expected", "> PING\n"),
         ("capture", "> ECHO \"\\{$never}\"\n\"\"\n"),
@@ -178,7 +178,8 @@ fn every_wrong_reply_fails() {
 fn blessing_fills_in_the_oracles_replies() {
     let sample = Sample::new("bless", "redis", "# Why.\n> RPUSH l a b\n\n> LRANGE l 0 -1\n:wrong\n");
     assert!(sample.play(Dialect::Redis, Mode::Bless).is_none_or(|report| report.failures.len() == 1), "no such reply");
-    fs::write(&sample.file, "# Why.\n> RPUSH l a b\n\n> LRANGE l 0 -1\n:5\n# End.\n> QUIT\n").expect("a file");
+    fs::write(&sample.file, "# Why.\n> RPUSH l a b\n\n> LRANGE l 0 -1\n:5\n# End.\n> QUIT\n+NO\n<closed>\n")
+        .expect("a file");
     let Some(report) = sample.play(Dialect::Redis, Mode::Bless) else { return };
     assert!(report.blessed.iter().eq([&sample.file]));
     let blessed = "# Why.\n> RPUSH l a b\n:2\n\n> LRANGE l 0 -1\n[\"a\", \"b\"]\n# End.\n> QUIT\n+OK\n<closed>\n";

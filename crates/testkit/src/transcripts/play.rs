@@ -11,6 +11,8 @@ use tenon_client::{ValueDecoder, ValueLimits};
 
 /// After what silence a server is taken to have said all it has to say.
 const QUIET: Duration = Duration::from_millis(40);
+/// How long blessing waits for what a step is expected to give.
+const BLESSING_PATIENCE: Duration = Duration::from_secs(3);
 /// Pause between two attempts of a step that is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(10);
 /// Pause between two looks at a link that has nothing.
@@ -347,13 +349,13 @@ impl Open {
         let silent = matches!(step.expected.as_slice(), [Expectation { what: Expected::Nothing, .. }]);
         let first = match step.action {
             _ if silent => QUIET,
-            Action::Raw(_) | Action::Lines(_) => Duration::from_millis(200),
-            _ => Duration::from_secs(3),
+            Action::Raw(_) | Action::Lines(_) if step.expected.is_empty() => Duration::from_millis(200),
+            _ => BLESSING_PATIENCE,
         };
         let first = self.next(first);
         let mut came = self.drain(first);
         while came.len() < step.expected.len() && !matches!(came.last(), Some(Came::Nothing | Came::Closed)) {
-            let more = self.next(Duration::from_millis(300));
+            let more = self.next(BLESSING_PATIENCE);
             came.extend(self.drain(more));
         }
         if came.len() > 1 {

@@ -303,11 +303,16 @@ fn differences(words: &str, tenon: &mut Raw, redis: &mut Option<Raw>) -> Vec<Str
     let mut found = Vec::new();
     let values = if words.contains(" k ") && !words.contains("EX") { VALUES } else { &VALUES[..1] };
     for (&value, &number) in values.iter().flat_map(|value| NUMBERS.iter().map(move |number| (value, number))) {
-        if let Some(difference) = difference(value, command(words, number), tenon, redis) {
-            found.push(difference);
-        }
+        found.extend(lasting_difference(value, command(words, number), tenon, redis));
     }
     found
+}
+
+/// Where the servers differ each time: a key that lives for a second may be gone where one of them was asked late.
+fn lasting_difference(value: &str, tried: Vec<Vec<u8>>, tenon: &mut Raw, redis: &mut Option<Raw>) -> Option<String> {
+    difference(value, tried.clone(), tenon, redis)?;
+    difference(value, tried.clone(), tenon, redis)?;
+    difference(value, tried, tenon, redis)
 }
 
 fn difference(value: &str, tried: Vec<Vec<u8>>, tenon: &mut Raw, redis: &mut Option<Raw>) -> Option<String> {
@@ -374,7 +379,7 @@ fn every_command_reads_numbers_as_redis_does() {
     let mut redis = redis_server.as_ref().map(Raw::new);
     let mut found: Vec<String> = COMMANDS.iter().flat_map(|words| differences(words, &mut tenon, &mut redis)).collect();
     for (words, number) in STORED.iter().flat_map(|words| NUMBERS.iter().map(move |number| (words, number))) {
-        found.extend(difference(number, command(words, ""), &mut tenon, &mut redis));
+        found.extend(lasting_difference(number, command(words, ""), &mut tenon, &mut redis));
     }
     assert!(found.is_empty(), "{} differences\n{}", found.len(), found.join("\n"));
     assert_alive(&tenon_server);

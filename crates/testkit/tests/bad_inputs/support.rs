@@ -43,6 +43,7 @@ pub(crate) fn read_until_closed(stream: &mut Stream) -> Result<Vec<u8>, String> 
         match stream.read(&mut buffer) {
             Ok(0) => return Ok(answer),
             Ok(read) => answer.extend_from_slice(&buffer[..read]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             // A server that closes with our bytes unread makes the system send a reset.
             Err(error) if is_closed(error.kind()) => return Ok(answer),
             Err(error) => return Err(format!("not closed after '{}': {error}", answer.escape_ascii())),
@@ -62,6 +63,7 @@ fn read_until_it(stream: &mut Stream, is_whole: impl Fn(&[u8]) -> bool) -> Resul
     while !is_whole(&answer) {
         match stream.read(&mut buffer) {
             Ok(read) if read > 0 => answer.extend_from_slice(&buffer[..read]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             end => return Err(format!("{end:?} after '{}'", answer.escape_ascii())),
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::load::PATIENCE;
 use crate::{Data, start};
+use std::sync::Barrier;
 use std::thread;
 use tenon_client::memcache::Stored;
 use tenon_client::{Memcache, Resp, Value};
@@ -141,10 +142,12 @@ fn many_clients_share_an_fsync_and_readers_wait_for_none() {
     call(&mut resp, &["DEBUG", "FAULTS", "sync:slow=5"]);
     let syncs = |resp: &mut Resp| field(resp, "aof_fsyncs").parse::<u64>().expect("a number");
     let before = syncs(&mut resp);
+    let all = Barrier::new(WRITERS);
     thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let mut client = connect(&server);
+            let (mut client, all) = (connect(&server), &all);
             scope.spawn(move || {
+                all.wait();
                 for number in 0..EACH {
                     let key = format!("{writer}:{number}");
                     assert_eq!(call(&mut client, &["SET", &key, "v"]), Value::Simple(b"OK".to_vec()));
