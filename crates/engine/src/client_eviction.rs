@@ -87,12 +87,10 @@ impl Engine {
             return leaving;
         }
         // Those that are about to be closed count no more: what they take is on its way back.
-        self.clients.each(|client| {
-            if client.killed.load(Ordering::Relaxed) { leaving.add(client) } else { total += client.memory() }
-        });
+        self.clients.each(|client| if client.is_gone() { leaving.add(client) } else { total += client.memory() });
         if total > limit {
             let mut clients = self.clients.list();
-            clients.retain(|client| !client.killed.load(Ordering::Relaxed));
+            clients.retain(|client| !client.is_gone());
             for client in largest_beyond(limit, clients) {
                 tracing::warn!(client = client.id, bytes = client.memory(), "closed: maxmemory-clients is reached");
                 worker.stats.all.clients_evicted.add(1);

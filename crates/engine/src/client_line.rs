@@ -125,7 +125,7 @@ fn flags(client: &Client, tracker: Option<&Tracker>, session: Option<&Session>) 
         (tracker.is_some_and(Tracker::is_redirect_broken), 'R'),
         (tracker.is_some_and(|tracker| tracker.mode == Mode::Broadcast), 'B'),
         (session.is_some_and(|session| session.dirty.is_set()), 'd'),
-        (session.is_some_and(|session| session.closing), 'c'),
+        (client.leaving.load(Relaxed) || session.is_some_and(|session| session.closing), 'c'),
         (client.killed.load(Relaxed), 'A'),
         (client.info.unix, 'U'),
         (client.no_evict.load(Relaxed), 'e'),

@@ -166,6 +166,8 @@ pub struct Client {
     pub(crate) waiter: Mutex<Option<Arc<Waiter>>>,
     /// Whether it is to be closed.
     pub killed: AtomicBool,
+    /// Whether it is to be closed once its replies are sent, and is sent nothing else.
+    pub leaving: AtomicBool,
     /// The log's position behind the last record of its own that another client's worker has appended: its blocked command
     /// was served there. What its own worker appends is in [`Worker::journaled`](crate::worker::Worker::journaled).
     pub journaled: AtomicU64,
@@ -176,6 +178,18 @@ pub struct Client {
 }
 
 impl Client {
+    /// Whether it is sent nothing more beside replies.
+    pub(crate) fn is_told_no_more(&self) -> bool {
+        self.killed.load(Ordering::Acquire) || self.leaving.load(Ordering::Acquire)
+    }
+
+    /// Whether it is gone for others, even if its worker has not closed it yet. As long as it has replies to take they can close
+    /// it, and it takes memory.
+    pub fn is_gone(&self) -> bool {
+        self.killed.load(Ordering::Acquire)
+            || self.leaving.load(Ordering::Acquire) && self.output_bytes.load(Ordering::Relaxed) == 0
+    }
+
     /// Whether it waits for a key.
     pub fn is_blocked(&self) -> bool {
         self.waiter.lock().is_some()
@@ -220,6 +234,7 @@ impl Client {
             paused: AtomicBool::new(false),
             waiter: Mutex::default(),
             killed: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
             journaled: AtomicU64::new(0),
             written: AtomicU64::new(0),
             outbox: Outbox::default(),

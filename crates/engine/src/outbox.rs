@@ -132,7 +132,7 @@ impl Engine {
     pub fn deliver(&self, client: &Client, parcel: &mut Parcel<'_>) {
         let mut state = client.outbox.state.lock();
         // Who is to be closed is sent nothing more: while a call with it runs that may be long in coming.
-        if client.killed.load(Ordering::Acquire) {
+        if client.is_told_no_more() {
             return;
         }
         let bytes = parcel.bytes(state.proto);

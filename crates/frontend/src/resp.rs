@@ -196,7 +196,7 @@ impl RespConnection {
 
     /// What ran before is answered, and nothing else is sent: what others say might come faster than it leaves.
     fn end_behind_replies(&self) -> (Range<usize>, Flow) {
-        self.session.client.killed.store(true, Ordering::Release);
+        self.session.client.leaving.store(true, Ordering::Release);
         (0..0, Flow::CloseAfterFlush)
     }
 

@@ -186,3 +186,32 @@ fn who_is_sent_too_much_at_once_is_counted() {
     });
     wait_until("the line", || server.log().contains("its unsent output exceeded the limit"));
 }
+
+#[test]
+fn who_does_not_take_its_last_replies_can_be_closed() {
+    const LEN: usize = 16 << 20;
+    for last in [&b"QUIT\r\n"[..], b"*1\r\n$abc\r\n"] {
+        for is_killed in [true, false] {
+            let server = Server::tenon(&[("workers", "1")]).expect("tenon starts");
+            let address = server.address(Dialect::Redis).expect("RESP is spoken");
+            let (mut client, mut other) = (connect(address), connect(address));
+            other.call(&[b"SET", b"big", &vec![b'v'; LEN]]).expect("a reply");
+            let id = field(&mut client, "id");
+            client.send_raw(&[b"GET big\r\n", last].concat()).expect("sent");
+            // It has read nothing, and so is there for others.
+            wait_until("the client to leave", || {
+                let line = other.call(&[b"CLIENT", b"LIST", b"ID", id.as_bytes()]).expect("a reply");
+                matches!(&line, Value::Bulk(line) if String::from_utf8_lossy(line).contains(" flags=c "))
+            });
+            if is_killed {
+                let killed = other.call(&[b"CLIENT", b"KILL", b"ID", id.as_bytes()]).expect("a reply");
+                assert_eq!(killed, Value::Int(1));
+            } else {
+                other.call(&[b"CONFIG", b"SET", b"maxmemory-clients", b"4mb"]).expect("a reply");
+            }
+            wait_until("its end", || info::field(&mut other, "clients", "connected_clients") == "1");
+            let evicted = info::field(&mut other, "stats", "evicted_clients");
+            assert_eq!(evicted, if is_killed { "0" } else { "1" });
+        }
+    }
+}

@@ -12,7 +12,6 @@ use crate::errors::CmdError;
 use crate::session::Session;
 use crate::worker::Worker;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tenon_wire::OutBuf;
 
 impl Engine {
@@ -168,7 +167,7 @@ impl Engine {
     /// hold from the answer to whoever took them on: what came behind that may lie here together with what came before.
     pub fn take_messages(&self, session: &mut Session, out: &mut OutBuf) {
         self.follow_rights(session);
-        if !session.client.killed.load(Ordering::Acquire) {
+        if !session.client.is_told_no_more() {
             session.client.outbox.take(out);
         }
     }

@@ -183,7 +183,7 @@ impl Engine {
             return self.deliver(&tracker.client, &mut messages.push);
         };
         // Who is to be closed is gone, though its worker may not have come to it.
-        match self.clients.get(id).filter(|target| !target.killed.load(Ordering::Acquire)) {
+        match self.clients.get(id).filter(|target| !target.is_told_no_more()) {
             Some(target) if listens(&target) => self.deliver(&target, &mut messages.channel),
             Some(target) => self.deliver(&target, &mut messages.push),
             None => {

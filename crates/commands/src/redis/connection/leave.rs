@@ -35,7 +35,7 @@ pub static QUIT: Command = Command {
 fn quit(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     cx.session.closing = true;
     // Before the reply: whoever has read it finds the client gone.
-    cx.session.client.killed.store(true, Ordering::Release);
+    cx.session.client.leaving.store(true, Ordering::Release);
     reply.simple("OK");
     Ok(())
 }

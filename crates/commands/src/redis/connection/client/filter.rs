@@ -178,9 +178,9 @@ impl<'a> Filter<'a> {
         })
     }
 
-    /// Whether a client is meant. Whoever was killed is gone for clients, even if its worker has not closed it yet.
+    /// Whether a client is meant.
     pub(super) fn takes(&self, client: &Client, engine: &Engine, session: &Session, now_ms: u64) -> bool {
-        if client.killed.load(Relaxed) || self.skips_caller && client.id == session.client.id {
+        if client.is_gone() || self.skips_caller && client.id == session.client.id {
             return false;
         }
         self.conditions
