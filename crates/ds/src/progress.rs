@@ -19,10 +19,25 @@ thread_local! {
 
 static LISTENER: OnceLock<fn(usize)> = OnceLock::new();
 
+static TAKER: OnceLock<fn(usize)> = OnceLock::new();
+
 /// Has `listener` be called where long work goes on, on the thread that does it, with how many steps begin now at the least;
 /// the first one stays. It must not touch what anybody works on: that may be half changed.
 pub fn listen(listener: fn(usize)) {
     LISTENER.get_or_init(|| listener);
+}
+
+/// Has `listener` be told how many bytes of memory long work is about to take at once; the first one stays.
+pub fn listen_to_taking(listener: fn(usize)) {
+    TAKER.get_or_init(|| listener);
+}
+
+/// Tells how many bytes of memory are about to be taken at once, by work that takes time. It is told only what the next call of
+/// [`count`] would not find in time.
+pub fn will_take(bytes: usize) {
+    if let Some(listener) = TAKER.get() {
+        listener(bytes);
+    }
 }
 
 /// Counts steps of work that begin now: as a rule one for each element that is looked for or looked at.

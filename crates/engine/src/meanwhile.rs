@@ -48,7 +48,7 @@ scoped_thread_local!(
 thread_local! {
     /// When the others of this thread's worker are to be lent, by the monotonic clock in nanoseconds.
     static LOOKS_AT_NS: Cell<u64> = const { Cell::new(NOT_YET) };
-    /// What [`memory::counted_here`] said when they were lent, and how much the call was said to have taken since.
+    /// What [`memory::counted_here`] said when the call began, and how much it was said to have taken since.
     static TAKEN: Cell<(isize, usize)> = const { Cell::new((0, 0)) };
     /// Whether this thread works in the background, for nobody who waits.
     static IS_BACKGROUND: Cell<bool> = const { Cell::new(false) };
@@ -59,6 +59,7 @@ thread_local! {
 /// Has every long work in a call lend the worker's other clients.
 pub(crate) fn follow_progress() {
     progress::listen(went_on);
+    progress::listen_to_taking(is_about_to_take);
 }
 
 /// From now on long work on this thread lets the server's other threads in as it goes on.
@@ -120,6 +121,7 @@ fn gave_way(at_ns: u64, now_ns: impl Fn() -> u64, own_ns: impl Fn() -> u64, give
 #[inline(always)]
 pub fn with<R>(meanwhile: &mut dyn Meanwhile, call: impl FnOnce() -> R) -> R {
     LOOKS_AT_NS.set(NOT_YET);
+    TAKEN.set((memory::counted_here(), 0));
     let result = MEANWHILE.set(meanwhile, call);
     if LOOKS_AT_NS.get() == NEVER {
         end_long(meanwhile.engine());
@@ -142,7 +144,7 @@ fn lend_in(meanwhile: &mut dyn Meanwhile) -> bool {
     let is_lent = meanwhile.lend();
     if is_lent {
         LOOKS_AT_NS.set(NEVER);
-        TAKEN.set((memory::counted_here(), 0));
+        note_taken(meanwhile.engine(), true);
         meanwhile.engine().long_calls.begin();
     }
     is_lent
@@ -157,13 +159,13 @@ fn note_taken(engine: &Engine, goes_on: bool) {
     TAKEN.set((from, bytes));
 }
 
-/// Notes what the call that goes on is about to take, so that nobody makes room for it before the call says how much it has
-/// taken.
-pub fn announce(engine: &Engine, bytes: usize) {
-    if LOOKS_AT_NS.get() == NEVER {
+/// Notes what a call that goes on for long is about to take, so that nobody makes room for it before the call says how much it
+/// has taken.
+fn is_about_to_take(bytes: usize) {
+    if MEANWHILE.is_set() && LOOKS_AT_NS.get() == NEVER {
         let (from, before) = TAKEN.get();
         let taken = usize::try_from(memory::counted_here() - from).unwrap_or(0) + bytes;
-        engine.note_on_its_way(before, taken);
+        MEANWHILE.with(|meanwhile| meanwhile.engine().note_on_its_way(before, taken));
         TAKEN.set((from, taken));
     }
 }

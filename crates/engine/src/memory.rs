@@ -295,8 +295,8 @@ impl Engine {
         };
         let leaving = self.evict_clients_before_keys(worker);
         if how.policy == Policy::NoEviction {
-            // What a snapshot still has to write of data that has gone is held against nobody.
-            let left = leaving.all() + self.snapshots.gone();
+            // What a snapshot still has to write of data that has gone is held against nobody, nor is what a long call has taken.
+            let left = leaving.all() + self.snapshots.gone() + self.unsent.on_its_way();
             return left > 0 && memory::used() <= self.kept(limit).saturating_add(left);
         }
         if how.policy.remembers() {

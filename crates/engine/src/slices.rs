@@ -21,6 +21,7 @@ use crate::clock::monotonic_ns;
 use crate::context::ServerCx;
 use crate::engine::Engine;
 use crate::session::Session;
+use crate::unsent::OnItsWay;
 use crate::worker::Worker;
 use std::fmt;
 use tenon_wire::OutBuf;
@@ -30,6 +31,9 @@ use tenon_wire::resp::Reply;
 pub trait Slices: Send {
     /// Does a slice, less than a millisecond's work; tells whether it was the last one.
     fn go_on(&mut self, cx: &mut ServerCx<'_>) -> bool;
+
+    /// Bytes of memory that it has taken so far.
+    fn memory(&self) -> usize;
 
     /// Writes the reply, when all slices are done.
     fn answer(self: Box<Self>, reply: &mut Reply<'_>);
@@ -45,6 +49,8 @@ pub(crate) struct Unfinished {
     /// How much of that its first call was, which is counted where it was made.
     counted_ns: u64,
     is_silent: bool,
+    /// What it has taken, which is no data.
+    taken: OnItsWay,
 }
 
 impl fmt::Debug for Unfinished {
@@ -62,7 +68,10 @@ impl ServerCx<'_> {
             if may_wait {
                 let took_ns = monotonic_ns() - started_ns;
                 let is_silent = self.session.reply.is_silent();
-                let unfinished = Unfinished { work, args: args.to_owned(), took_ns, counted_ns: took_ns, is_silent };
+                let mut taken = self.engine.on_its_way();
+                taken.set(work.memory());
+                let args = args.to_owned();
+                let unfinished = Unfinished { work, args, took_ns, counted_ns: took_ns, is_silent, taken };
                 self.session.parked = Some(Parked::InSlices(Box::new(unfinished)));
                 self.engine.clients.tell(self.session.client.info.key, Message::Unblocked);
                 return;
@@ -87,15 +96,19 @@ impl Engine {
         let is_done = unfinished.work.go_on(&mut ServerCx { engine: self, worker, session, held: None });
         if !is_done {
             unfinished.took_ns += monotonic_ns() - started_ns;
+            unfinished.taken.set(unfinished.work.memory());
             session.parked = Some(Parked::InSlices(unfinished));
             self.clients.tell(session.client.info.key, Message::Unblocked);
             return false;
         }
-        let Unfinished { work, args, took_ns, counted_ns, is_silent } = *unfinished;
+        let Unfinished { work, args, took_ns, counted_ns, is_silent, taken } = *unfinished;
         let mut unheard = OutBuf::new();
         let unanswered = out.len();
         work.answer(&mut Reply::new(if is_silent { &mut unheard } else { &mut *out }, session.proto));
         self.note_large_answer(worker.clock.now_ms, &session.client, &args.view(), out.len() - unanswered);
+        // From here on it is output, as far as it is not sent at once.
+        self.note_unsent(&session.client, out.len(), out.memory());
+        drop(taken);
         let took_ns = took_ns + (monotonic_ns() - started_ns);
         self.note_sliced(worker, session, &args.view(), took_ns, took_ns - counted_ns);
         true

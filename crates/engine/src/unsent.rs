@@ -5,6 +5,7 @@ use crate::clients::Client;
 use crate::clock::now_us;
 use crate::engine::Engine;
 use crate::session::Roles;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Output of one call at which its batch stops until there is room for more, in bytes, as long as all together are within
@@ -32,7 +33,28 @@ pub struct Unsent {
     memory: AtomicUsize,
     /// Bytes that long calls have taken so far, which are mostly their answers, and answers of such calls that are not yet
     /// known to be output.
-    on_its_way: AtomicUsize,
+    on_its_way: Arc<AtomicUsize>,
+}
+
+/// Bytes that somebody has taken for a while, which are no data: nobody makes room for them. They are given back when it goes.
+#[derive(Debug)]
+pub struct OnItsWay {
+    sum: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl OnItsWay {
+    /// They are so many now.
+    pub fn set(&mut self, bytes: usize) {
+        change(&self.sum, self.bytes, bytes);
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        self.set(0);
+    }
 }
 
 impl Unsent {
@@ -70,6 +92,11 @@ impl Engine {
         if bytes == 0 && before > 0 && client.roles().has(Roles::WATCHER) {
             self.tell_left_out(client);
         }
+    }
+
+    /// What somebody notes who takes memory for a while, beside or without a call that goes on; nothing yet.
+    pub fn on_its_way(&self) -> OnItsWay {
+        OnItsWay { sum: Arc::clone(&self.unsent.on_its_way), bytes: 0 }
     }
 
     /// Notes that so many bytes are on their way that were `before`; the last note of a call is that there are none.

@@ -163,12 +163,14 @@ fn caught(lua: &Lua, state: &State, error: &mlua::Error) -> mlua::Result<Value> 
 /// All bytes of a reply, put together where they are in several pieces: as long ones are, and long values in them.
 pub(crate) fn in_one_piece(out: &mut OutBuf) -> &[u8] {
     if out.contiguous().is_none() {
+        // Counted before, and with what the script is given of it.
+        progress::count_bytes(out.len());
+        progress::will_take(2 * out.len());
         let mut bytes = Vec::with_capacity(out.len());
         while !out.is_empty() {
             let mut piece = [IoSlice::new(&[])];
             out.io_slices(&mut piece);
             let len = piece[0].len();
-            progress::count_bytes(len);
             bytes.extend_from_slice(&piece[0]);
             out.advance(len);
         }

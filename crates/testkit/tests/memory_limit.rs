@@ -1,5 +1,6 @@
 //! The memory limit: a cache that may drop any key takes every write, and keeps the limit whatever is written.
 
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenon_client::{Resp, Value};
@@ -155,40 +156,109 @@ fn a_long_answer_drives_out_no_data() {
     }
 }
 
-/// The table of LCS is no data, whatever comes on meanwhile.
+/// Has clients write one key again and again until `work` is done.
+fn beside_writers(connect: impl Fn() -> Resp, of: &str, work: impl FnOnce()) {
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for mut writer in [(); 4].map(|()| connect()) {
+            let is_done = &is_done;
+            scope.spawn(move || {
+                while !is_done.load(Ordering::Relaxed) {
+                    let reply = writer.call(&[b"SET", b"new", b"v"]).expect("a reply");
+                    assert_eq!(reply, Value::Simple(b"OK".to_vec()), "{of}");
+                }
+            });
+        }
+        work();
+        is_done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Sets the limit so many bytes above what is used.
+fn leave_room(client: &mut Resp, bytes: usize) {
+    let used: usize = info::field(client, "memory", "used_memory").parse().expect("it is a number");
+    let limit = (used + bytes).to_string();
+    client.call(&[b"CONFIG", b"SET", b"maxmemory", limit.as_bytes()]).expect("a reply");
+}
+
+/// Neither the table of LCS is data nor what is on its way to another server.
 #[test]
-fn what_a_long_read_takes_drives_out_no_data() {
+fn what_a_long_call_takes_drives_out_no_data() {
+    // It takes what is sent, as far as there is room for it.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silent.local_addr().expect("it has one").port().to_string();
+    for policy in ["allkeys-lru", "noeviction"] {
+        let settings = [("workers", "2"), ("maxmemory", "0"), ("maxmemory-policy", policy)];
+        let server = Server::tenon(&settings).expect("tenon starts");
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        let connect = || Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+        let mut caller = connect();
+        let keys: Vec<String> = (0..10_000).map(|number| number.to_string()).collect();
+        set_all(&mut caller, &keys, &[b'v'; 400]);
+        for (key, piece) in [(&b"a"[..], "ab"), (b"b", "bac")] {
+            caller.call(&[b"SET", key, piece.repeat(7_000 / piece.len()).as_bytes()]).expect("a reply");
+        }
+        caller.call(&[b"SETRANGE", b"long", b"60000000", b"v"]).expect("a reply");
+        leave_room(&mut caller, 20 << 20);
+        beside_writers(connect, policy, || {
+            // The table takes 196 MB.
+            let matches = caller.call(&[b"LCS", b"a", b"b", b"IDX", b"MINMATCHLEN", b"100000"]);
+            assert!(matches!(matches, Ok(Value::Array(_))), "{matches:?}");
+            let moved = caller.call(&[b"MIGRATE", b"127.0.0.1", port.as_bytes(), b"long", b"0", b"300"]);
+            assert!(matches!(moved, Ok(Value::Error(_))), "{moved:?}");
+        });
+        assert_eq!(info::field(&mut caller, "stats", "evicted_keys"), "0");
+    }
+}
+
+#[test]
+fn names_that_are_gathered_drive_out_no_keys() {
+    const ROUNDS: usize = 100;
+    const AT_ONCE: usize = 1_000;
     let settings = [("workers", "2"), ("maxmemory", "0"), ("maxmemory-policy", "allkeys-lru")];
     let server = Server::tenon(&settings).expect("tenon starts");
     let address = server.address(Dialect::Redis).expect("RESP is spoken");
     let connect = || Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
-    let (mut reader, mut writers) = (connect(), [(); 4].map(|()| connect()));
-    for round in 0..100 {
-        let keys: Vec<String> = (0..100).map(|number| format!("{round}:{number}")).collect();
-        set_all(&mut reader, &keys, &[b'v'; 400]);
+    let mut caller = connect();
+    // 60 MB of names.
+    let name = "n".repeat(600);
+    for round in 0..ROUNDS {
+        let keys: Vec<String> = (0..AT_ONCE).map(|number| format!("{name}{round}:{number}")).collect();
+        set_all(&mut caller, &keys, b"v");
     }
-    for (key, piece) in [(&b"a"[..], "ab"), (b"b", "bac")] {
-        reader.call(&[b"SET", key, piece.repeat(7_000 / piece.len()).as_bytes()]).expect("a reply");
-    }
-    let used: usize = info::field(&mut reader, "memory", "used_memory").parse().expect("it is a number");
-    // The table takes 196 MB.
-    let limit = (used + (20 << 20)).to_string();
-    reader.call(&[b"CONFIG", b"SET", b"maxmemory", limit.as_bytes()]).expect("a reply");
-    let is_done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for writer in &mut writers {
-            let is_done = &is_done;
-            scope.spawn(move || {
-                while !is_done.load(Ordering::Relaxed) {
-                    assert_eq!(writer.call(&[b"SET", b"new", b"v"]).expect("a reply"), Value::Simple(b"OK".to_vec()));
-                }
-            });
-        }
-        let matches = reader.call(&[b"LCS", b"a", b"b", b"IDX", b"MINMATCHLEN", b"100000"]);
-        is_done.store(true, Ordering::Relaxed);
-        assert!(matches!(matches, Ok(Value::Array(_))), "{matches:?}");
+    leave_room(&mut caller, 4 << 20);
+    beside_writers(connect, "KEYS", || {
+        // An answer would count until it is sent, as in Redis.
+        let commands: [&[&[u8]]; 3] =
+            [&[b"CLIENT", b"REPLY", b"OFF"], &[b"KEYS", b"nn*"], &[b"CLIENT", b"REPLY", b"ON"]];
+        let mut bytes = Vec::new();
+        commands.iter().for_each(|command| tenon_client::resp::encode_command(command, &mut bytes));
+        caller.send_raw(&bytes).expect("sent");
+        assert_eq!(caller.receive().expect("a reply"), Value::Simple(b"OK".to_vec()));
     });
-    assert_eq!(info::field(&mut reader, "stats", "evicted_keys"), "0");
+    let evicted: usize = info::field(&mut caller, "stats", "evicted_keys").parse().expect("it is a number");
+    assert!(evicted < ROUNDS * AT_ONCE / 10, "{evicted}");
+}
+
+/// Scripts that the server has forgotten take no memory: 500 of EVAL are remembered.
+#[test]
+fn forgotten_scripts_take_no_memory() {
+    const LEN: usize = 50_000;
+    const SCRIPTS: usize = 1_000;
+    let server = Server::tenon(&[("workers", "2")]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let mut clients: Vec<Resp> =
+        (0..4).map(|_| Resp::connect_to(address, Some(PATIENCE)).expect("the server listens")).collect();
+    let text = "x".repeat(LEN);
+    for number in 0..SCRIPTS {
+        let script = format!("return {number} --{text}");
+        let result = clients[number % 4].call(&[b"EVAL", script.as_bytes(), b"0"]).expect("a reply");
+        assert_eq!(result, Value::Int(number as i64));
+    }
+    wait_until("what is forgotten to go", || {
+        let used: usize = info::field(&mut clients[0], "memory", "used_memory").parse().expect("it is a number");
+        used < 600 * LEN + (8 << 20)
+    });
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::libraries::{Function, Library, folded};
 use crate::errors::{CmdError, exact};
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::Arc;
 use tenon_script::interpreter::Settings;
@@ -12,6 +13,10 @@ use tenon_script::{Host, Interpreter, Kind, Random, Script};
 
 /// Compiled scripts at which forgotten ones are let go for the first time.
 const COMPILED_MAX: usize = 1_024;
+
+/// So many scripts that the server has forgotten since are let go with the next tick, in whatever threads they are compiled: their
+/// texts may be long.
+const FORGOTTEN_MAX: u64 = 64;
 
 /// Bytes up to which the state of functions is kept when all libraries that it knows are gone. One with nothing but the
 /// sandbox has 100 KB, and making it costs as much as loading many libraries.
@@ -36,11 +41,15 @@ pub struct Interpreters {
     eval: Option<Interpreter>,
     /// The script that was run last by its text: mostly it is the next one, too.
     last: Option<Rc<Compiled>>,
-    by_source: HashMap<Box<[u8]>, Rc<Compiled>>,
+    /// By a hash of their texts, which they have themselves.
+    by_source: HashMap<u64, Rc<Compiled>>,
+    hasher: RandomState,
     by_sha: HashMap<Sha, Rc<Compiled>>,
     /// Compiled scripts at which forgotten ones are let go, at least [`COMPILED_MAX`]. All are looked at then, and twice as
     /// many as stay are the next bound: so each script that comes costs the same, however many there are.
     let_go_at: usize,
+    /// How many the server had forgotten when they were last let go.
+    forgotten: u64,
     /// How many times all scripts had been forgotten when the state of EVAL was made.
     flushes: u64,
     functions: Option<Interpreter>,
@@ -76,8 +85,10 @@ impl Interpreters {
             eval: None,
             last: None,
             by_source: HashMap::new(),
+            hasher: RandomState::new(),
             by_sha: HashMap::new(),
             let_go_at: 0,
+            forgotten: 0,
             flushes: 0,
             functions: None,
             removed: 0,
@@ -135,10 +146,15 @@ impl Interpreters {
     /// The compiled script of a text.
     pub(crate) fn of_source(&mut self, source: &[u8]) -> Option<Rc<Compiled>> {
         let last = self.last.as_ref().filter(|compiled| *compiled.known.source == *source);
-        let found =
-            last.or_else(|| self.by_source.get(source)).filter(|compiled| !compiled.known.is_forgotten()).cloned();
+        let found = last.or_else(|| self.by_text(source)).filter(|compiled| !compiled.known.is_forgotten()).cloned();
         self.last.clone_from(&found);
         found
+    }
+
+    fn by_text(&self, source: &[u8]) -> Option<&Rc<Compiled>> {
+        let found = self.by_source.get(&self.hasher.hash_one(source));
+        // Another one may have the same hash.
+        found.filter(|compiled| *compiled.known.source == *source)
     }
 
     /// The compiled script of a SHA1.
@@ -152,9 +168,17 @@ impl Interpreters {
             self.let_go();
         }
         let compiled = Rc::new(compiled);
-        self.by_source.insert(compiled.known.source.clone(), Rc::clone(&compiled));
+        self.by_source.insert(self.hasher.hash_one(&*compiled.known.source), Rc::clone(&compiled));
         self.by_sha.insert(compiled.known.sha, Rc::clone(&compiled));
         compiled
+    }
+
+    /// Lets forgotten scripts go where the server has forgotten many, of which there have been so many in all.
+    pub(crate) fn follow_forgetting(&mut self, forgotten: u64) {
+        if forgotten.abs_diff(self.forgotten) >= FORGOTTEN_MAX {
+            self.forgotten = forgotten;
+            self.let_go();
+        }
     }
 
     /// Lets forgotten scripts go.

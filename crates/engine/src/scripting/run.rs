@@ -216,6 +216,7 @@ impl Engine {
     pub(crate) fn tidy_interpreters(&self, worker: &mut Worker) -> bool {
         let Some(interpreters) = &mut worker.interpreters else { return false };
         interpreters.follow_flushes(self.scripts.known.flushes());
+        interpreters.follow_forgetting(self.scripts.known.evicted());
         interpreters.follow(&self.scripts.libraries);
         let is_left = interpreters.collect_some();
         let (eval, functions) = interpreters.memory();

@@ -11,8 +11,13 @@
 use super::extras::{read_extras, write_extras};
 use super::file::{OnModule, module, opcode};
 use super::{DecodeError, Limits, Origin, Scene, Value, kind_of, read_value, write_value};
+use tenon_ds::progress;
 use tenon_store::entry::ValueRef;
+use tenon_store::types::Object;
 use tenon_wire::rdb::{self, Compression, Reader, Writer};
+
+/// Bytes of a string's payload beside the string: its kind, its length and what stands behind it.
+const PAYLOAD_BESIDE: usize = 64;
 
 /// What a payload holds.
 #[derive(Debug)]
@@ -40,12 +45,23 @@ impl From<DecodeError> for LoadError {
 
 /// The payload of a value.
 pub fn dump(value: ValueRef<'_>, client_flags: u32) -> Vec<u8> {
-    let mut payload = Vec::new();
+    let len = match value {
+        ValueRef::Object(Object::Shared(bytes)) => bytes.len(),
+        ValueRef::Object(Object::Rope(rope)) => rope.len(),
+        _ => 0,
+    };
+    progress::count_bytes(len);
+    // It, and what is compressed.
+    progress::will_take(2 * len);
+    let mut payload = Vec::with_capacity(len + PAYLOAD_BESIDE);
     let mut writer = Writer::new(&mut payload, Compression::On);
     writer.byte(kind_of(value));
     write_value(&mut writer, value);
     write_extras(&mut writer, value, client_flags);
     rdb::seal(&mut payload);
+    if payload.capacity() / 2 > payload.len() {
+        payload.shrink_to_fit();
+    }
     payload
 }
 

@@ -62,6 +62,10 @@ impl Slices for Search {
         is_done
     }
 
+    fn memory(&self) -> usize {
+        self.names.memory()
+    }
+
     fn answer(mut self: Box<Self>, reply: &mut Reply<'_>) {
         reply.array(self.listed);
         reply.out().join(&mut self.names);

@@ -124,6 +124,10 @@ impl Slices for WithSizes {
         is_done
     }
 
+    fn memory(&self) -> usize {
+        0
+    }
+
     fn answer(self: Box<Self>, reply: &mut Reply<'_>) {
         reply.verbatim(b"txt", self.text.as_bytes());
     }

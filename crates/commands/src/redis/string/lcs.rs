@@ -5,7 +5,6 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
-use tenon_engine::meanwhile;
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -73,7 +72,7 @@ fn lcs(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
     // Nor is anything before others go on beside it, where it is long, and know that what it takes is no data.
     progress::count(steps_of(lens));
     let table_bytes = if options.length { 0 } else { (a + 1) * (b + 1) * size_of::<u32>() };
-    meanwhile::announce(cx.engine(), a + b + table_bytes);
+    progress::will_take(a + b + table_bytes);
     let [a, b] = [1, 2].map(|index| {
         let mut key = cx.key(args.get(index));
         let slot = key.find();

@@ -37,6 +37,14 @@ impl Content {
         Some(Content::Value { payload: rdb::dump(entry.value(), entry.flags()), deadline_ms, ttl_ms })
     }
 
+    /// Bytes of memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Content::Value { payload, .. } => payload.capacity(),
+            Content::Gone => 0,
+        }
+    }
+
     /// Whether both leave the other server with the same.
     pub(super) fn is_as(&self, other: &Content) -> bool {
         match (self, other) {

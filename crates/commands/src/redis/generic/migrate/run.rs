@@ -18,6 +18,7 @@ use tenon_engine::errand::{Finish, Work};
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
 use tenon_engine::under_way::ClaimedKeys;
+use tenon_engine::unsent::OnItsWay;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::worker::Worker;
 
@@ -74,7 +75,9 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         }
     }
     let options = Options::parse(args)?;
-    let mut parcels = Vec::new();
+    let mut parcels: Vec<Parcel> = Vec::new();
+    // What is on its way is no data, for as long as the other server takes.
+    let (mut taken, mut taken_bytes) = (cx.engine.on_its_way(), 0);
     // One that is named twice is sent once: gone from here when it has been sent, it would be deleted there, too.
     let mut named = HashSet::new();
     for index in options.keys.clone() {
@@ -86,6 +89,8 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
             cx.find_for_read();
             Content::of(cx)
         }) {
+            taken_bytes += content.memory();
+            taken.set(taken_bytes);
             parcels.push(Parcel { key: key.to_vec(), content, replace: options.replace });
         }
     }
@@ -106,8 +111,16 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     let Some(address) = address(args) else { return Err(lost(Lost::Connecting)) };
     let destination = Destination { address, timeout: options.timeout, login, database: options.database };
     let (database, call) = (cx.session.database, cx.engine.lent_call());
-    let round =
-        Round { destination, mode: options.mode, database, number: 1, error: None, _call: call, _claimed: claimed };
+    let round = Round {
+        destination,
+        mode: options.mode,
+        database,
+        number: 1,
+        error: None,
+        taken,
+        _call: call,
+        _claimed: claimed,
+    };
     let mut session_cx = SessionCx { engine: cx.engine, worker: cx.worker, session: cx.session };
     cx.engine.send_out(&mut session_cx, round.work(parcels), reply)
 }
@@ -121,6 +134,8 @@ struct Round {
     number: u32,
     /// The first error that the other server answered in any round.
     error: Option<Vec<u8>>,
+    /// What the parcels take.
+    taken: OnItsWay,
     /// What it is for those who wait for its end.
     _call: Option<LentCall>,
     /// Its keys, which no other MIGRATE takes meanwhile.
@@ -128,7 +143,10 @@ struct Round {
 }
 
 impl Round {
-    fn work(self, parcels: Vec<Parcel>) -> Work {
+    fn work(mut self, parcels: Vec<Parcel>) -> Work {
+        let sizes = || parcels.iter().map(|parcel| parcel.content.memory());
+        // One at a time is also in the buffer that it is sent from.
+        self.taken.set(sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0));
         Box::new(move || {
             let receipt = deliver(&self.destination, &parcels);
             Box::new(Delivered { round: self, parcels, receipt })
