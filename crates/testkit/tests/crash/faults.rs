@@ -142,10 +142,11 @@ fn many_clients_share_an_fsync_and_readers_wait_for_none() {
     call(&mut resp, &["DEBUG", "FAULTS", "sync:slow=5"]);
     let syncs = |resp: &mut Resp| field(resp, "aof_fsyncs").parse::<u64>().expect("a number");
     let before = syncs(&mut resp);
+    let clients: Vec<Resp> = (0..WRITERS).map(|_| connect(&server)).collect();
     let all = Barrier::new(WRITERS);
     thread::scope(|scope| {
-        for writer in 0..WRITERS {
-            let (mut client, all) = (connect(&server), &all);
+        for (writer, mut client) in clients.into_iter().enumerate() {
+            let all = &all;
             scope.spawn(move || {
                 all.wait();
                 for number in 0..EACH {
