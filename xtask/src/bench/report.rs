@@ -63,7 +63,10 @@ pub fn figure(value: f64) -> String {
         magnitude if magnitude >= 100.0 => 0,
         magnitude if magnitude >= 10.0 => 1,
         magnitude if magnitude >= 1.0 => 2,
-        _ => 3,
+        magnitude if magnitude >= 0.1 || magnitude == 0.0 => 3,
+        magnitude if magnitude >= 0.01 => 4,
+        magnitude if magnitude >= 0.001 => 5,
+        _ => 6,
     };
     let text = format!("{value:.decimals$}");
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));

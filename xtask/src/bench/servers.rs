@@ -173,6 +173,10 @@ impl Program {
         let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         if self.family == Family::Redis {
             words.push(String::new());
+            if threads > 1 {
+                // Before 8 they only write, unless they are told to read, too.
+                words.extend(["--io-threads-do-reads", "yes"].map(str::to_owned));
+            }
         }
         words
     }

@@ -53,6 +53,7 @@ fn run(session: &mut Session) -> Result<()> {
 }
 
 fn measured_with(session: &mut Session, started: &[Contender], cases: &[Case], nodes: usize) -> Result<()> {
+    session.measured_on("client threads", session.client_threads().div_ceil(nodes) * nodes);
     session.grid(started, cases, speaks, |session, contender, case, round| {
         let Contender::Program(program) = contender else { bail!("only servers that the bench starts form a cluster") };
         let cluster = match Together::of(program.family, protocol(case)?, nodes) {

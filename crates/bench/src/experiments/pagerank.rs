@@ -224,10 +224,13 @@ impl Place<'_> {
 
     fn load<D: Dialect>(&self, dialect: D, known: &Known, task: &Task) -> Result<(Measured, Vec<Ranking<D>>)> {
         let shape = Shape { until: Until::Exhausted, ..self.session.usual_shape(PIPELINE) };
-        let (nodes, threads) = (known.graph.nodes(), shape.threads_taking_part());
-        let part = |thread: usize| nodes * thread / threads..nodes * (thread + 1) / threads;
+        let (nodes, crew) = (known.graph.nodes(), shape.crew());
+        let part = |thread: usize| {
+            let part = crew.share_of(nodes as u64, thread);
+            part.start as usize..part.end as usize
+        };
         let ranking = |thread| Ranking::new(dialect, Arc::clone(&known.graph), task.clone(), part(thread));
-        self.session.load(self.server, self.target, &shape, (0..threads).map(ranking).collect())
+        self.session.load(self.server, self.target, &shape, (0..crew.threads).map(ranking).collect())
     }
 
     /// All objects are read and each rank divided; then what has come to each node is added up, and its rank stored.

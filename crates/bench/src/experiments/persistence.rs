@@ -72,6 +72,7 @@ pub fn mode(case: &Case) -> Persistence {
 }
 
 fn run(session: &mut Session) -> Result<()> {
+    measured_on_disk(session)?;
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
         let case = Case::new().word(PROTOCOL, protocol.name()).word(OPERATION, "set");
@@ -117,7 +118,15 @@ fn measure(session: &Session, server: &Running, stock: &Stock, case: &Case, roun
     if taken == 0 {
         bail!("no snapshot was taken while it was measured");
     }
-    kept(session, checked(measured)?.figure("snapshots", taken as f64).figure("snapshot_share", share))
+    let reading = checked(measured)?.figure("snapshots", taken as f64).figure("snapshot_share", share);
+    Ok(kept(session, reading)?.note("who takes snapshots has the server's cores"))
+}
+
+/// Keeps what kind of file system the servers' files are on: rounds in memory are none of those on a disk.
+pub fn measured_on_disk(session: &mut Session) -> Result<()> {
+    let kept_on = FileSystem::of(session.scratch())?;
+    session.measured_on("files on", kept_on.kind());
+    Ok(())
 }
 
 /// With a note on where the servers' files are: what waits for them waits for that.

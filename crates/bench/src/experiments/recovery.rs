@@ -1,7 +1,7 @@
 //! `recovery`: how long a server that was killed takes to answer again, and what it has lost.
 
 use super::experiment::{Experiment, Figure, Plot, Scale};
-use super::persistence::{MODES, can, kept, mode};
+use super::persistence::{MODES, can, kept, measured_on_disk, mode};
 use super::plain::Stock;
 use crate::machine::cpu::Used;
 use crate::peers::{Persistence, Program, Server, Settings};
@@ -46,6 +46,7 @@ pub static RECOVERY: Experiment = Experiment {
 };
 
 fn run(session: &mut Session) -> Result<()> {
+    measured_on_disk(session)?;
     let keys = session.keys() as f64;
     let counts = session.scaled(vec![keys / 10.0, keys], vec![keys / 100.0, keys / 10.0, keys]);
     let mut cases = Vec::new();

@@ -64,6 +64,8 @@ fn run(session: &mut Session) -> Result<()> {
     let client_threads = session.scaled(&[1, 4][..], &[1, 2, 4, 8][..]);
     for threads in all_threads {
         session.place(threads)?;
+        session.measured_on("server threads", threads);
+        session.measured_on("client threads", session.client_threads());
         let of_connections = cases(session, threads, CONNECTIONS, connections);
         let clients: Vec<f64> = client_threads.iter().map(|clients| *clients as f64).collect();
         let of_clients = cases(session, threads, CLIENT_THREADS, &clients);
@@ -81,6 +83,7 @@ fn run(session: &mut Session) -> Result<()> {
         for clients in client_threads.iter().copied() {
             let of_clients = cases(session, threads, CLIENT_THREADS, &[clients as f64]);
             session.place_client(clients)?;
+            session.measured_on("client threads", clients);
             let connections = clients * CONNECTIONS_A_THREAD;
             let shape = Shape { threads: clients, connections, ..session.usual_shape(1) };
             session.grid(&servers, &of_clients, speaks, |session, server, case, round| {

@@ -178,9 +178,9 @@ fn measured_in<D: Dialect>(
 ) -> Result<Reading> {
     let target = server.target(protocol).context("the server speaks the case's language")?;
     let shape = Shape { until: Until::Exhausted, ..session.usual_shape(1) };
-    let threads = shape.threads_taking_part() as u64;
-    let part = |thread: u64| log.records() * thread / threads..log.records() * (thread + 1) / threads;
-    let workloads = (0..threads).map(|thread| WebLog::new(dialect, Arc::clone(log), step, part(thread))).collect();
+    let crew = shape.crew();
+    let part = |thread| crew.share_of(log.records(), thread);
+    let workloads = (0..crew.threads).map(|thread| WebLog::new(dialect, Arc::clone(log), step, part(thread))).collect();
     let (measured, workloads) = session.load(server, &target, &shape, workloads)?;
     let mut reading = measured.reading().figure("took_s", measured.outcome.elapsed.as_secs_f64());
     if step == Step::Query {

@@ -1,6 +1,7 @@
 //! One thread of a load and its event loop. Knows nothing of the requests' bytes.
 
 use super::connection::{Connection, Done, INPUT_LEN};
+use super::crew::Crew;
 use super::outcome::Outcome;
 use super::pace::Due;
 use super::plan::{Plan, Until};
@@ -10,7 +11,6 @@ use anyhow::{Context, Result, bail};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -86,11 +86,10 @@ pub fn prepare<'a, W: Workload>(
     if !plan.cores.is_empty() {
         placement::pin_this_thread(plan.cores)?;
     }
-    let share = |total: u64| share(total, threads, index);
-    let mine = share(plan.connections as u64);
+    let crew = Crew::alone(plan.connections, threads);
     let statements = workload.statements();
     let connections: Vec<Connection<W::Pending>> =
-        mine.map(|_| Connection::open(plan, &statements)).collect::<Result<_>>()?;
+        (0..crew.connections_of(index)).map(|_| Connection::open(plan, &statements)).collect::<Result<_>>()?;
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?;
     for (index, connection) in connections.iter().enumerate() {
         let data = epoll::EventData::new_u64(index as u64);
@@ -102,7 +101,7 @@ pub fn prepare<'a, W: Workload>(
     epoll::add(&poll, &timer, epoll::EventData::new_u64(TIMER), flags).context("epoll")?;
     let (operations_left, end_ns) = match plan.until {
         Until::Operations(operations) => {
-            let mine = share(operations);
+            let mine = crew.share_of(operations, index);
             (mine.end - mine.start, u64::MAX)
         }
         Until::Elapsed(duration) => (u64::MAX, u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)),
@@ -135,13 +134,6 @@ pub fn prepare<'a, W: Workload>(
         waits: 0,
         outcome,
     })
-}
-
-/// The part of `total` that falls to one of several threads, or processes.
-pub fn share(total: u64, threads: usize, thread: usize) -> Range<u64> {
-    let (threads, thread) = (u128::from(threads as u64), u128::from(thread as u64));
-    let begin = |thread: u128| (u128::from(total) * thread / threads) as u64;
-    begin(thread)..begin(thread + 1)
 }
 
 impl<W: Workload> Thread<'_, W> {
@@ -357,6 +349,8 @@ impl<W: Workload> Thread<'_, W> {
         })?;
         self.in_flight -= finished;
         if !open && connection.in_flight() == 0 {
+            // What was received has been looked at meanwhile.
+            let now = self.now_ns();
             self.fill(index, now)?;
             if !self.idle.is_empty() {
                 std::mem::take(&mut self.idle).into_iter().try_for_each(|idle| self.fill(idle, now))?;
@@ -364,19 +358,5 @@ impl<W: Workload> Thread<'_, W> {
             return Ok(());
         }
         if follow_up { self.send(index) } else { Ok(()) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_cover_everything_once() {
-        for (total, threads) in [(10, 3), (0, 2), (u64::MAX, 7)] {
-            let shares: Vec<Range<u64>> = (0..threads).map(|thread| share(total, threads, thread)).collect();
-            assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
-            assert_eq!((shares[0].start, shares[threads - 1].end), (0, total));
-        }
     }
 }

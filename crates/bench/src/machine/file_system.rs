@@ -34,6 +34,11 @@ impl FileSystem {
         Some(FileSystem(kind.to_owned()))
     }
 
+    /// Its name, as the kernel has it.
+    pub fn kind(&self) -> &str {
+        &self.0
+    }
+
     /// What must be known to read figures of what is kept there.
     pub fn note(&self) -> String {
         match self.0.as_str() {

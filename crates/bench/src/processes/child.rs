@@ -47,8 +47,8 @@ fn follow(order: &Order, steps: &mut Steps<'_>) -> Result<Outcome> {
         progress: &progress,
         stop: &stop,
     };
-    let threads = (order.part(), order.threads);
-    order.work()?.drive(threads, target.protocol, &order.layout(), order.updates(), Load { plan: &plan, steps })
+    let crew = (order.part(), &order.crew());
+    order.work()?.drive(crew, target.protocol, &order.layout(), order.updates(), Load { plan: &plan, steps })
 }
 
 /// Runs the load.

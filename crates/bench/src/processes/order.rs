@@ -1,7 +1,7 @@
 //! What a process of the client is told and what it tells: one line of JSON each. Knows no pipe.
 
 use crate::latency::Latency;
-use crate::load::{Arrivals, Draw, Outcome, Pace, Until};
+use crate::load::{Arrivals, Crew, Draw, Outcome, Pace, Until, share};
 use crate::target::{Login, Protocol, Target};
 use crate::workloads::ycsb::{KINDS, Layout, Mix, Part, Updates, Work};
 use anyhow::{Context, Result, anyhow};
@@ -52,6 +52,8 @@ pub struct Order {
     process: u64,
     processes: u64,
     pub(super) connections: usize,
+    /// Those of all processes.
+    connections_of_all: usize,
     pub(super) threads: usize,
     /// Threads of the processes before and behind it.
     others: (usize, usize),
@@ -78,7 +80,7 @@ impl Job {
             Until::Operations(_) | Until::Exhausted => None,
         };
         let share = |total: usize, part: Part| {
-            let share = part.share(total as u64);
+            let share = share(total as u64, processes, part.process as usize);
             (share.end - share.start) as usize
         };
         let parts = (0..processes as u64).map(|process| Part { process, processes: processes as u64 });
@@ -94,7 +96,9 @@ impl Job {
                 }
             };
             let operations = match self.until {
-                Until::Operations(operations) => Some(part.share(operations)),
+                Until::Operations(operations) => {
+                    Some(Crew::of_process((self.connections, 1), processes, part.process as usize).share(operations))
+                }
                 Until::Elapsed(_) | Until::Exhausted => None,
             };
             let login = self.target.login.clone();
@@ -113,6 +117,7 @@ impl Job {
                 process: part.process,
                 processes: part.processes,
                 connections,
+                connections_of_all: self.connections,
                 threads: rest[0],
                 others: (before.iter().sum(), rest[1..].iter().sum()),
                 pipeline: self.pipeline,
@@ -150,6 +155,10 @@ impl Order {
 
     pub(super) fn part(&self) -> Part {
         Part { process: self.process, processes: self.processes }
+    }
+
+    pub(super) fn crew(&self) -> Crew {
+        Crew::of_process((self.connections_of_all, self.threads), self.processes as usize, self.process as usize)
     }
 
     pub(super) fn work(&self) -> Result<Work> {
@@ -291,9 +300,10 @@ mod tests {
 
     #[test]
     fn a_number_of_operations_is_shared_out() {
-        let orders = Job { until: Until::Operations(100), ..job() }.orders(3).expect("it can be shared out");
+        let orders = Job { until: Until::Operations(700), ..job() }.orders(3).expect("it can be shared out");
         let shares: Vec<Until> = orders.iter().map(Order::until).collect();
-        assert_eq!(shares, [33, 33, 34].map(Until::Operations));
+        // As much for each connection, of which they have two, two and three.
+        assert_eq!(shares, [200, 200, 300].map(Until::Operations));
     }
 
     #[test]

@@ -64,7 +64,10 @@ pub fn figure(value: f64) -> String {
         magnitude if magnitude >= 100.0 => 0,
         magnitude if magnitude >= 10.0 => 1,
         magnitude if magnitude >= 1.0 => 2,
-        _ => 3,
+        magnitude if magnitude >= 0.1 || magnitude == 0.0 => 3,
+        magnitude if magnitude >= 0.01 => 4,
+        magnitude if magnitude >= 0.001 => 5,
+        _ => 6,
     };
     let text = format!("{value:.decimals$}");
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
@@ -80,8 +83,9 @@ mod tests {
 
     #[test]
     fn figures_read_well() {
-        let shown: Vec<String> = [1_234_567.8, 99.94, 9.876, 0.1234, -4321.0, 0.0].into_iter().map(figure).collect();
-        assert_eq!(shown, ["1,234,568", "99.9", "9.88", "0.123", "-4,321", "0.000"]);
+        let shown: Vec<String> =
+            [1_234_567.8, 99.94, 9.876, 0.1234, 0.01234, 0.0082, -4321.0, 0.0].into_iter().map(figure).collect();
+        assert_eq!(shown, ["1,234,568", "99.9", "9.88", "0.123", "0.0123", "0.00820", "-4,321", "0.000"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::running::{Named, Running};
 use crate::dialects::postgres::TABLE;
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::generators::{Distribution, Inserted, KeyChooser};
-use crate::load::{Draw, Pace, Plan, Until, Workload, run};
+use crate::load::{Crew, Draw, Pace, Plan, Until, Workload, run};
 use crate::peers::postgres;
 use crate::processes::{self, Job};
 use crate::target::{Protocol, Target};
@@ -37,6 +37,11 @@ impl Shape {
     /// How many threads take part: one without a connection would have nothing to do, and what is its part would be nobody's.
     pub fn threads_taking_part(&self) -> usize {
         self.threads.min(self.connections)
+    }
+
+    /// Those threads and their connections.
+    pub fn crew(&self) -> Crew {
+        Crew::alone(self.connections, self.threads_taking_part())
     }
 }
 

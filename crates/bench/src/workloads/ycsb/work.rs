@@ -9,10 +9,9 @@ use super::postgres::Postgres;
 use super::resp::Resp;
 use crate::dialects::{Binary, Meta, Text};
 use crate::generators::{Inserted, KeyChooser};
-use crate::load::{Workload, share};
+use crate::load::{Crew, Workload};
 use crate::target::Protocol;
 use anyhow::Result;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The longest scan.
@@ -53,11 +52,6 @@ pub struct Part {
 impl Part {
     /// All of it.
     pub const WHOLE: Part = Part { process: 0, processes: 1 };
-
-    /// What this part has of so many things that are counted out, from where on.
-    pub fn share(self, total: u64) -> Range<u64> {
-        share(total, self.processes as usize, self.process as usize)
-    }
 }
 
 /// How a process numbers the records that it knows of: those below `shared` are everybody's; the later ones, which it inserts
@@ -115,19 +109,14 @@ impl Work {
     }
 
     /// Each thread's share of a part.
-    fn specs(self, part: Part, threads: usize, place: fn(u64) -> u64) -> Vec<Spec> {
+    fn specs(self, part: Part, crew: &Crew, place: fn(u64) -> u64) -> Vec<Spec> {
         match self {
             Work::Load { records } => {
-                let mine = part.share(records);
-                let of_thread = |thread| {
-                    let share = share(mine.end - mine.start, threads, thread);
-                    Spec::Load(mine.start + share.start..mine.start + share.end)
-                };
-                (0..threads).map(of_thread).collect()
+                (0..crew.threads).map(|thread| Spec::Load(crew.share_of(records, thread))).collect()
             }
             Work::Run { mix, records, first_new, expected_new, seed } => {
                 let inserted = Arc::new(Inserted::new(records));
-                let expected = part.share(expected_new);
+                let expected = crew.share(expected_new);
                 // Records that come and go again are not read.
                 let known = if mix.delete > 0.0 { Arc::new(Inserted::new(records)) } else { Arc::clone(&inserted) };
                 let keys = KeyChooser::new(mix.distribution, &known, expected.end - expected.start);
@@ -141,7 +130,7 @@ impl Work {
                     places: places.clone(),
                     seed: seed << 32 | part.process << 16 | thread as u64,
                 };
-                (0..threads).map(of_thread).collect()
+                (0..crew.threads).map(of_thread).collect()
             }
         }
     }
@@ -152,7 +141,7 @@ impl Work {
     /// The driver's.
     pub fn drive<D: Driver>(
         self,
-        (part, threads): (Part, usize),
+        (part, crew): (Part, &Crew),
         protocol: Protocol,
         layout: &Layout,
         updates: Updates,
@@ -160,7 +149,7 @@ impl Work {
     ) -> Result<D::Out> {
         // memcached's languages have no scans, and so no order.
         let place = if protocol == Protocol::Postgres { by_name } else { in_index };
-        let specs = self.specs(part, threads, place).into_iter();
+        let specs = self.specs(part, crew, place).into_iter();
         let layout = || layout.clone();
         match protocol {
             Protocol::Resp | Protocol::RespTls => driver.drive(specs.map(|spec| Resp::new(layout(), spec)).collect()),
@@ -183,7 +172,8 @@ mod tests {
         for (processes, threads, records) in [(1, 1, 10), (3, 2, 1_000), (4, 3, 7)] {
             let mut numbers = Vec::new();
             for process in 0..processes {
-                for spec in (Work::Load { records }).specs(Part { process, processes }, threads, by_name) {
+                let crew = Crew::of_process((7, threads), processes as usize, process as usize);
+                for spec in (Work::Load { records }).specs(Part { process, processes }, &crew, by_name) {
                     let Spec::Load(range) = spec else { panic!("a load was asked for") };
                     numbers.extend(range);
                 }
