@@ -159,6 +159,11 @@ fn note_taken(engine: &Engine, goes_on: bool) {
     TAKEN.set((from, bytes));
 }
 
+/// How much this thread's call is said to have taken, where it goes on for long.
+pub(crate) fn taken_here() -> usize {
+    if LOOKS_AT_NS.get() == NEVER { TAKEN.get().1 } else { 0 }
+}
+
 /// Notes what a call that goes on for long is about to take, so that nobody makes room for it before the call says how much it
 /// has taken.
 fn is_about_to_take(bytes: usize) {

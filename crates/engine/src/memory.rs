@@ -295,8 +295,9 @@ impl Engine {
         };
         let leaving = self.evict_clients_before_keys(worker);
         if how.policy == Policy::NoEviction {
-            // What a snapshot still has to write of data that has gone is held against nobody, nor is what a long call has taken.
-            let left = leaving.all() + self.snapshots.gone() + self.unsent.on_its_way();
+            // What a snapshot still has to write of data that has gone is held against nobody, nor is what others' long calls have
+            // taken.
+            let left = leaving.all() + self.snapshots.gone() + self.on_the_way_of_others();
             return left > 0 && memory::used() <= self.kept(limit).saturating_add(left);
         }
         if how.policy.remembers() {
@@ -315,7 +316,7 @@ impl Engine {
         let is_over = |told: usize| {
             let output = match makes {
                 Makes::SomeRoomBut(output) => output + self.unsent.freed_soon() + leaving.others,
-                Makes::UpForGrowth => self.unsent.on_its_way() + leaving.all(),
+                Makes::UpForGrowth => self.on_the_way_of_others() + leaving.all(),
             };
             memory::used() > kept.saturating_add(self.freed_behind() + output + told)
         };
@@ -361,6 +362,12 @@ impl Engine {
         self.latency.note("eviction-cycle", elapsed.as_millis() as u64, threshold_ms, worker.clock.now_ms);
         // Who only makes some room looks again with the next tick.
         evicted > 0 || has_room || is_unknown && makes == Makes::UpForGrowth
+    }
+
+    /// Bytes that others' long calls have taken. What this thread's own has, it may have written: a command of it makes room for
+    /// those before.
+    fn on_the_way_of_others(&self) -> usize {
+        self.unsent.on_its_way().saturating_sub(meanwhile::taken_here())
     }
 
     /// Waits a moment for the reaper if what it is to free is so much that the memory could be seen to exceed the limit.

@@ -37,7 +37,7 @@ pub struct Unsent {
 }
 
 /// Bytes that somebody has taken for a while, which are no data: nobody makes room for them. They are given back when it goes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OnItsWay {
     sum: Arc<AtomicUsize>,
     bytes: usize,

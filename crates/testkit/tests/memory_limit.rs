@@ -240,6 +240,34 @@ fn names_that_are_gathered_drive_out_no_keys() {
     assert!(evicted < ROUNDS * AT_ONCE / 10, "{evicted}");
 }
 
+/// What a pipeline has written with its earlier commands is data for its later ones, however long they take.
+#[test]
+fn a_pipeline_of_long_writes_keeps_the_limit() {
+    const COPIES: usize = 300;
+    for policy in ["noeviction", "allkeys-lru"] {
+        let server = Server::tenon(&[("workers", "2"), ("maxmemory-policy", policy)]).expect("tenon starts");
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        let mut client = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+        let element = [b'e'; 100];
+        let push: Vec<&[u8]> = [&b"RPUSH"[..], b"big"].into_iter().chain(vec![&element[..]; 10_000]).collect();
+        client.call(&push).expect("a reply");
+        let used = |client: &mut Resp| -> usize {
+            info::field(client, "memory", "used_memory").parse().expect("it is a number")
+        };
+        let limit = used(&mut client) + (20 << 20);
+        leave_room(&mut client, 20 << 20);
+        let mut bytes = Vec::new();
+        for number in 0..COPIES {
+            let copy = format!("copy:{number}");
+            tenon_client::resp::encode_command(&[b"COPY", b"big", copy.as_bytes()], &mut bytes);
+        }
+        client.send_raw(&bytes).expect("sent");
+        (0..COPIES).for_each(|_| drop(client.receive().expect("a reply")));
+        let used = used(&mut client);
+        assert!(used < limit + (8 << 20), "{policy}: {used} bytes where {limit} are allowed");
+    }
+}
+
 /// Scripts that the server has forgotten take no memory: 500 of EVAL are remembered.
 #[test]
 fn forgotten_scripts_take_no_memory() {

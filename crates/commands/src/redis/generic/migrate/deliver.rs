@@ -4,6 +4,7 @@ use super::parcel::{Content, Parcel};
 use std::io;
 use std::time::Duration;
 use tenon_client::{Address, Resp, Value, ValueLimits};
+use tenon_engine::unsent::OnItsWay;
 
 /// What the other server may answer: lines as long as Redis reads of it, and nothing else.
 const ANSWER: ValueLimits = ValueLimits { depth_max: 0, bulk_len_max: 0, count_max: 0, line_max: 1024 };
@@ -49,20 +50,25 @@ impl Lost {
     }
 }
 
-/// Sends parcels and waits for what is answered to each.
-pub(super) fn deliver(destination: &Destination, parcels: &[Parcel]) -> Receipt {
+/// Sends parcels and waits for what is answered to each. `sent_from` is told of the connection's buffer.
+pub(super) fn deliver(destination: &Destination, parcels: &[Parcel], sent_from: &mut OnItsWay) -> Receipt {
     let mut receipt = Receipt::default();
-    if let Err(lost) = exchange(destination, parcels, &mut receipt) {
+    if let Err(lost) = exchange(destination, parcels, &mut receipt, sent_from) {
         receipt.lost = Some(lost);
     }
     receipt
 }
 
-fn exchange(destination: &Destination, parcels: &[Parcel], receipt: &mut Receipt) -> Result<(), Lost> {
+fn exchange(
+    destination: &Destination,
+    parcels: &[Parcel],
+    receipt: &mut Receipt,
+    sent_from: &mut OnItsWay,
+) -> Result<(), Lost> {
     let connected = Resp::connect_to(&destination.address, Some(destination.timeout));
     let other = receipt.connection.insert(connected.map_err(|error| Lost::of_connect(&error))?);
     other.set_limits(ANSWER);
-    write(other, destination, parcels).map_err(|_| Lost::Writing)?;
+    write(other, destination, parcels, sent_from).map_err(|_| Lost::Writing)?;
     let mut receive = |error: &mut Option<Vec<u8>>| {
         let answer = other.receive_within(destination.timeout).map_err(|_| Lost::Reading)?;
         Ok(note_error(answer, error))
@@ -78,7 +84,8 @@ fn exchange(destination: &Destination, parcels: &[Parcel], receipt: &mut Receipt
     Ok(())
 }
 
-fn write(other: &mut Resp, destination: &Destination, parcels: &[Parcel]) -> io::Result<()> {
+fn write(other: &mut Resp, destination: &Destination, parcels: &[Parcel], sent_from: &mut OnItsWay) -> io::Result<()> {
+    let mut longest = 0;
     if let Some(login) = &destination.login {
         other.send(&login.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
     }
@@ -87,6 +94,9 @@ fn write(other: &mut Resp, destination: &Destination, parcels: &[Parcel]) -> io:
         match content {
             Content::Value { payload, ttl_ms, .. } => {
                 let ttl = ttl_ms.to_string();
+                // Each in turn is in the buffer, which grows to twice its length at most.
+                longest = longest.max(payload.len());
+                sent_from.set(2 * longest);
                 let words: [&[u8]; 5] = [b"RESTORE", key, ttl.as_bytes(), payload, b"REPLACE"];
                 other.send(if *replace { &words } else { &words[..4] })?;
             }
@@ -129,7 +139,7 @@ mod tests {
                 let _ = stream.read_to_end(&mut Vec::new());
                 answered
             });
-            let receipt = deliver(&destination, &parcels);
+            let receipt = deliver(&destination, &parcels, &mut OnItsWay::default());
             let (taken, lost) = (receipt.taken.clone(), receipt.lost);
             drop(receipt);
             (taken, lost, other.join().expect("it ends"))

@@ -75,9 +75,7 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         }
     }
     let options = Options::parse(args)?;
-    let mut parcels: Vec<Parcel> = Vec::new();
-    // What is on its way is no data, for as long as the other server takes.
-    let (mut taken, mut taken_bytes) = (cx.engine.on_its_way(), 0);
+    let mut parcels = Vec::new();
     // One that is named twice is sent once: gone from here when it has been sent, it would be deleted there, too.
     let mut named = HashSet::new();
     for index in options.keys.clone() {
@@ -89,8 +87,6 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
             cx.find_for_read();
             Content::of(cx)
         }) {
-            taken_bytes += content.memory();
-            taken.set(taken_bytes);
             parcels.push(Parcel { key: key.to_vec(), content, replace: options.replace });
         }
     }
@@ -117,7 +113,8 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         database,
         number: 1,
         error: None,
-        taken,
+        taken: cx.engine.on_its_way(),
+        sent_from: cx.engine.on_its_way(),
         _call: call,
         _claimed: claimed,
     };
@@ -134,8 +131,10 @@ struct Round {
     number: u32,
     /// The first error that the other server answered in any round.
     error: Option<Vec<u8>>,
-    /// What the parcels take.
+    /// What the parcels take, which is no data for as long as the other server takes.
     taken: OnItsWay,
+    /// What the buffer takes that they are sent from.
+    sent_from: OnItsWay,
     /// What it is for those who wait for its end.
     _call: Option<LentCall>,
     /// Its keys, which no other MIGRATE takes meanwhile.
@@ -144,11 +143,9 @@ struct Round {
 
 impl Round {
     fn work(mut self, parcels: Vec<Parcel>) -> Work {
-        let sizes = || parcels.iter().map(|parcel| parcel.content.memory());
-        // One at a time is also in the buffer that it is sent from.
-        self.taken.set(sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0));
+        self.taken.set(parcels.iter().map(|parcel| parcel.content.memory()).sum());
         Box::new(move || {
-            let receipt = deliver(&self.destination, &parcels);
+            let receipt = deliver(&self.destination, &parcels, &mut self.sent_from);
             Box::new(Delivered { round: self, parcels, receipt })
         })
     }
