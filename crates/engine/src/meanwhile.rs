@@ -93,7 +93,7 @@ fn went_on(steps_ahead: usize) {
 /// Goes on beside the thread that has the others: notes what the call has taken by now, and lets that thread in.
 pub(crate) fn go_on_beside() {
     if MEANWHILE.is_set() && LOOKS_AT_NS.get() == NEVER {
-        MEANWHILE.with(|meanwhile| note_taken(meanwhile.engine(), true));
+        MEANWHILE.with(|meanwhile| note_taken(meanwhile.engine(), taken_by_now()));
     }
     give_way();
 }
@@ -144,7 +144,7 @@ fn lend_in(meanwhile: &mut dyn Meanwhile) -> bool {
     let is_lent = meanwhile.lend();
     if is_lent {
         LOOKS_AT_NS.set(NEVER);
-        note_taken(meanwhile.engine(), true);
+        note_taken(meanwhile.engine(), taken_by_now());
         meanwhile.engine().long_calls.begin();
     }
     is_lent
@@ -152,11 +152,15 @@ fn lend_in(meanwhile: &mut dyn Meanwhile) -> bool {
 
 /// Notes how much the call has taken that goes on: nobody evicts for it, as in Redis, where nobody could. When it has ended
 /// that is data, or output.
-fn note_taken(engine: &Engine, goes_on: bool) {
+fn note_taken(engine: &Engine, bytes: usize) {
     let (from, before) = TAKEN.get();
-    let bytes = if goes_on { usize::try_from(memory::counted_here() - from).unwrap_or(0) } else { 0 };
     engine.note_on_its_way(before, bytes);
     TAKEN.set((from, bytes));
+}
+
+/// How much the call has taken by now.
+fn taken_by_now() -> usize {
+    usize::try_from(memory::counted_here() - TAKEN.get().0).unwrap_or(0)
 }
 
 /// How much this thread's call is said to have taken, where it goes on for long.
@@ -168,10 +172,7 @@ pub(crate) fn taken_here() -> usize {
 /// has taken.
 fn is_about_to_take(bytes: usize) {
     if MEANWHILE.is_set() && LOOKS_AT_NS.get() == NEVER {
-        let (from, before) = TAKEN.get();
-        let taken = usize::try_from(memory::counted_here() - from).unwrap_or(0) + bytes;
-        MEANWHILE.with(|meanwhile| meanwhile.engine().note_on_its_way(before, taken));
-        TAKEN.set((from, taken));
+        MEANWHILE.with(|meanwhile| note_taken(meanwhile.engine(), taken_by_now() + bytes));
     }
 }
 
@@ -191,7 +192,7 @@ pub(crate) fn command_ended(engine: &Engine) -> bool {
 #[cold]
 fn end_long(engine: &Engine) {
     LOOKS_AT_NS.set(NOT_YET);
-    note_taken(engine, false);
+    note_taken(engine, 0);
     engine.go_on(engine.long_calls.end());
 }
 

@@ -70,7 +70,8 @@ fn lcs(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
     // Before anything of these lengths is allocated.
     check_memory(lens, cx.engine().config.proto_max_bulk_len())?;
     // Nor is anything before others go on beside it, where it is long, and know that what it takes is no data.
-    progress::count(steps_of(lens));
+    progress::count(a.saturating_mul(steps_of_row(b)));
+    progress::count_bytes(a + b);
     let table_bytes = if options.length { 0 } else { (a + 1) * (b + 1) * size_of::<u32>() };
     progress::will_take(a + b + table_bytes);
     let [a, b] = [1, 2].map(|index| {
@@ -123,17 +124,15 @@ fn check_memory(lens: [usize; 2], bytes_max: u64) -> Result<(), CmdError> {
     Ok(())
 }
 
-/// Cells of the table that are a step of work.
-const STEP_CELLS: usize = 256;
-
-/// Steps of the whole table for strings of these lengths, and of their copies.
-fn steps_of([a, b]: [usize; 2]) -> usize {
-    a.saturating_mul(1 + b / STEP_CELLS).saturating_add((a + b) / 1_024)
+/// Steps of work that a row of the table for a second string of this length takes.
+fn steps_of_row(len: usize) -> usize {
+    const STEP_CELLS: usize = 256;
+    1 + len / STEP_CELLS
 }
 
 /// Counts the work of a row of the table.
 fn count_row(b: &[u8]) {
-    progress::count(1 + b.len() / STEP_CELLS);
+    progress::count(steps_of_row(b.len()));
 }
 
 /// Length of the longest common subsequence, with memory for one row of the table.
