@@ -174,11 +174,15 @@ fn beside_writers(connect: impl Fn() -> Resp, of: &str, work: impl FnOnce()) {
     });
 }
 
-/// Sets the limit so many bytes above what is used.
-fn leave_room(client: &mut Resp, bytes: usize) {
-    let used: usize = info::field(client, "memory", "used_memory").parse().expect("it is a number");
-    let limit = (used + bytes).to_string();
-    client.call(&[b"CONFIG", b"SET", b"maxmemory", limit.as_bytes()]).expect("a reply");
+fn used_memory(client: &mut Resp) -> usize {
+    info::field(client, "memory", "used_memory").parse().expect("it is a number")
+}
+
+/// Sets the limit so many bytes above what is used; gives it.
+fn leave_room(client: &mut Resp, bytes: usize) -> usize {
+    let limit = used_memory(client) + bytes;
+    client.call(&[b"CONFIG", b"SET", b"maxmemory", limit.to_string().as_bytes()]).expect("a reply");
+    limit
 }
 
 /// Neither the table of LCS is data nor what is on its way to another server.
@@ -251,19 +255,12 @@ fn a_pipeline_of_long_writes_keeps_the_limit() {
         let element = [b'e'; 100];
         let push: Vec<&[u8]> = [&b"RPUSH"[..], b"big"].into_iter().chain(vec![&element[..]; 10_000]).collect();
         client.call(&push).expect("a reply");
-        let used = |client: &mut Resp| -> usize {
-            info::field(client, "memory", "used_memory").parse().expect("it is a number")
-        };
-        let limit = used(&mut client) + (20 << 20);
-        leave_room(&mut client, 20 << 20);
-        let mut bytes = Vec::new();
-        for number in 0..COPIES {
-            let copy = format!("copy:{number}");
-            tenon_client::resp::encode_command(&[b"COPY", b"big", copy.as_bytes()], &mut bytes);
-        }
-        client.send_raw(&bytes).expect("sent");
-        (0..COPIES).for_each(|_| drop(client.receive().expect("a reply")));
-        let used = used(&mut client);
+        let limit = leave_room(&mut client, 20 << 20);
+        let keys: Vec<String> = (0..COPIES).map(|number| format!("copy:{number}")).collect();
+        let commands: Vec<[&[u8]; 3]> = keys.iter().map(|key| [&b"COPY"[..], b"big", key.as_bytes()]).collect();
+        let commands: Vec<&[&[u8]]> = commands.iter().map(|command| &command[..]).collect();
+        client.pipeline(&commands).expect("replies");
+        let used = used_memory(&mut client);
         assert!(used < limit + (8 << 20), "{policy}: {used} bytes where {limit} are allowed");
     }
 }
@@ -283,10 +280,7 @@ fn forgotten_scripts_take_no_memory() {
         let result = clients[number % 4].call(&[b"EVAL", script.as_bytes(), b"0"]).expect("a reply");
         assert_eq!(result, Value::Int(number as i64));
     }
-    wait_until("what is forgotten to go", || {
-        let used: usize = info::field(&mut clients[0], "memory", "used_memory").parse().expect("it is a number");
-        used < 600 * LEN + (8 << 20)
-    });
+    wait_until("what is forgotten to go", || used_memory(&mut clients[0]) < 600 * LEN + (8 << 20));
 }
 
 #[test]
@@ -309,8 +303,7 @@ fn telling_of_evicted_keys_drives_out_no_others() {
             tracker.call(&[b"GET", key.as_bytes()]).expect("a reply");
         }
     }
-    let used: usize = info::field(&mut connection, "memory", "used_memory").parse().expect("it is a number");
-    let limit = (used - 40_000).to_string();
+    let limit = (used_memory(&mut connection) - 40_000).to_string();
     let words: [&[u8]; 6] = [b"CONFIG", b"SET", b"maxmemory-policy", b"allkeys-lru", b"maxmemory", limit.as_bytes()];
     assert_eq!(connection.call(&words).expect("a reply"), Value::Simple(b"OK".to_vec()));
     wait_until("an eviction", || info::field(&mut connection, "stats", "evicted_keys") != "0");
@@ -336,9 +329,7 @@ fn a_scripts_call_that_fails_leaves_nothing() {
     let script = b"redis.pcall('set', 'k', ARGV[1], {}) return 1";
     assert_eq!(connection.call(&[b"EVAL", script, b"0", &value[..LEN]]).expect("a reply"), Value::Int(1));
     assert_eq!(connection.call(&[b"DEL", b"big"]).expect("a reply"), Value::Int(1));
-    let used =
-        |connection: &mut Resp| info::field(connection, "memory", "used_memory").parse::<usize>().expect("bytes");
-    wait_until("all of it to be freed", || used(&mut connection) < LEN / 2);
+    wait_until("all of it to be freed", || used_memory(&mut connection) < LEN / 2);
 }
 
 fn write(connection: &mut Resp, name: &str) {
