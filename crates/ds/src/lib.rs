@@ -8,6 +8,7 @@ pub mod glob;
 pub mod hash_table;
 pub mod heavy_hitters;
 pub mod listpack;
+pub mod looks;
 pub mod low_water;
 pub mod memory;
 pub mod packed;

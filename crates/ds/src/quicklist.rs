@@ -14,6 +14,7 @@ mod elements;
 mod tests;
 
 use crate::listpack::{COUNT_MAX, End, Listpack, ListpackBuf, encoded_len};
+use crate::looks::Looks;
 use crate::packed::Item;
 use crate::progress;
 pub use elements::Elements;
@@ -172,12 +173,13 @@ impl Quicklist {
     }
 
     /// Bytes of memory beside the sequence itself.
-    pub fn memory(&self) -> usize {
-        let nodes = |block: &Block| {
-            let content: usize = block.nodes.iter().map(ListpackBuf::memory).sum();
-            content + block.nodes.capacity() * size_of::<ListpackBuf>()
-        };
-        self.blocks.capacity() * size_of::<Block>() + self.blocks.iter().map(nodes).sum::<usize>()
+    pub fn memory(&self, looks: Looks) -> usize {
+        let blocks = looks.sum(self.blocks.len(), |number, looks| {
+            let nodes = &self.blocks[number].nodes;
+            let content = looks.sum(nodes.len(), |number, _| nodes[number].memory());
+            content + nodes.capacity() * size_of::<ListpackBuf>()
+        });
+        self.blocks.capacity() * size_of::<Block>() + blocks
     }
 
     /// The place of this index, found from the nearer end; behind the last element of the last node for the length.

@@ -134,6 +134,7 @@ impl Filling {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tenon_engine::ds::looks::Looks;
 
     fn pattern(len: usize) -> Vec<u8> {
         (0..len).map(|at| (at % 251) as u8).collect()
@@ -214,6 +215,6 @@ mod tests {
         let rope = filling.finish();
         assert_eq!(rope.slices().skip(1).map(<[u8]>::as_ptr).collect::<Vec<_>>(), addresses);
         assert_eq!(rope.len(), len);
-        assert!(rope.memory() < len + 3 * CHUNK_FRONT + 1_000, "{} bytes for {len}", rope.memory());
+        assert!(rope.memory(Looks::ALL) < len + 3 * CHUNK_FRONT + 1_000, "{} bytes for {len}", rope.memory(Looks::ALL));
     }
 }

@@ -1,8 +1,15 @@
 //! Entries as their users see them: what they cost, and what is noted of them.
 
+use tenon_ds::listpack::End;
+use tenon_ds::packed::Item;
 use tenon_store::entry::{Entry, Meta, NewValue};
 use tenon_store::hash::KeyHasher;
 use tenon_store::keyspace::Keyspace;
+use tenon_store::types::stream::StreamId;
+use tenon_store::types::{
+    Collection, Hash, HashLimits, List, ListLimits, Object, Rope, Set, SetLimits, Stream, StreamLimits, Zset,
+    ZsetLimits,
+};
 
 #[test]
 fn a_small_string_costs_eight_bytes_over_key_and_value() {
@@ -34,5 +41,47 @@ fn a_raw_string_stays_raw_until_another_is_set() {
             drop(keyspace.overwrite(slot, NewValue::Bytes(value.as_bytes()), &meta, 0));
             assert!(!keyspace.entry(slot).is_raw(), "{value}");
         }
+    }
+}
+
+/// What waits to be freed is told by it: where it is far too little, more is evicted than need be.
+#[test]
+#[cfg_attr(miri, ignore = "it is about figures, and takes long")]
+fn a_few_pieces_tell_what_a_large_value_takes() {
+    const BYTES: usize = 64;
+    let limits = ListLimits::new(-2, usize::MAX);
+    let (mut hash, mut set, mut zset) = (Hash::default(), Set::default(), Zset::default());
+    let (mut list, mut stream, mut rope) = (List::default(), Stream::default(), Rope::default());
+    for number in 0..50_000u64 {
+        // Of lengths that rise and fall along the value.
+        let element = format!("{number}:{}", "x".repeat((number / 100 % 300) as usize));
+        let bytes = element.as_bytes();
+        hash.set(bytes, bytes, HashLimits { fields: BYTES, bytes: BYTES });
+        set.add(Item::of(bytes), SetLimits { ints: BYTES, members: BYTES, bytes: BYTES });
+        zset.set(bytes, number as f64, ZsetLimits { members: BYTES, bytes: BYTES });
+        list.prepare([bytes].into_iter(), &limits);
+        list.push(End::Back, Item::of(bytes), &limits);
+        let id = StreamId::new(number + 1, 0);
+        stream.append(id, [(&b"field"[..], bytes)].into_iter(), StreamLimits::new(4096, 100));
+        rope.append(&[b'r'; 300]);
+    }
+    let deadlines = (0..50_000u64).map(|number| {
+        let element = format!("{number}");
+        hash.set(element.as_bytes(), b"value", HashLimits { fields: BYTES, bytes: BYTES });
+        hash.set_deadline(element.as_bytes(), 1_000 + number)
+    });
+    deadlines.for_each(drop);
+    let values = [
+        ("hash", Object::Hash(hash)),
+        ("set", Object::Set(set)),
+        ("zset", Object::Zset(zset)),
+        ("list", Object::List(list)),
+        ("stream", stream.into_object()),
+        ("string", Object::Rope(rope)),
+    ];
+    for (name, value) in values {
+        let entry = Entry::new(b"key", NewValue::Object(Box::new(value)), &Meta::default());
+        let (rough, exact) = (entry.view().rough_memory(), entry.view().memory());
+        assert!(rough.abs_diff(exact) < exact / 5, "{name}: {rough} of {exact} bytes");
     }
 }

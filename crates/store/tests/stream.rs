@@ -6,6 +6,7 @@
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tenon_ds::listpack::{End, ListpackBuf};
+use tenon_ds::looks::Looks;
 use tenon_ds::packed::Item;
 use tenon_store::types::stream::{
     Acknowledgement, Claim, Claimed, Deletion, Entry, Group, Keep, NotPending, Pending, Reach, Recount, References,
@@ -553,8 +554,12 @@ fn bytes_of_an_entry(count: u64) -> u64 {
     let object = stream.into_object();
     let Object::Stream(stream) = &object else { panic!("a stream is an object of its own") };
     let redis: usize = stream.blocks().map(|block| block.redis_len()).sum();
-    assert!(object.memory() < redis, "{} bytes, {redis} in Redis without its tree", object.memory());
-    object.memory() as u64 / count
+    assert!(
+        object.memory(Looks::ALL) < redis,
+        "{} bytes, {redis} in Redis without its tree",
+        object.memory(Looks::ALL)
+    );
+    object.memory(Looks::ALL) as u64 / count
 }
 
 #[test]
@@ -568,24 +573,24 @@ fn entries_are_small() {
 fn memory_is_given_back() {
     let count: u64 = if cfg!(miri) { 200 } else { 2_000 };
     let mut stream = Stream::default();
-    let empty = stream.memory();
+    let empty = stream.memory(Looks::ALL);
     let limits = StreamLimits::new(4096, 100);
     for number in 1..=count {
         stream.append(StreamId::new(number, 0), [(&b"field"[..], &b"value of some length"[..])].into_iter(), limits);
     }
-    assert!(stream.memory() > count as usize * 20);
-    let full = stream.memory();
+    assert!(stream.memory(Looks::ALL) > count as usize * 20);
+    let full = stream.memory(Looks::ALL);
     let delete = |stream: &mut Stream, number| {
         assert_eq!(stream.delete(StreamId::new(number, 0), References::Keep), Deletion::Deleted);
     };
     // Two of three from the end, by which most of each block is dead.
     (1..=count).rev().filter(|number| number % 3 != 0).for_each(|number| delete(&mut stream, number));
-    assert!(stream.memory() < full * 2 / 3, "{} of {full} bytes", stream.memory());
+    assert!(stream.memory(Looks::ALL) < full * 2 / 3, "{} of {full} bytes", stream.memory(Looks::ALL));
     let left = stream.range(StreamId::MIN..=StreamId::MAX).map(|entry| (entry.id().ms, fields_of(&entry)));
     let value = (b"field".to_vec(), b"value of some length".to_vec());
     assert!(left.eq((1..=count).filter(|number| number % 3 == 0).map(|number| (number, vec![value.clone()]))));
     (1..=count).filter(|number| number % 3 == 0).for_each(|number| delete(&mut stream, number));
-    assert_eq!((stream.len(), stream.block_count(), stream.memory()), (0, 0, empty));
+    assert_eq!((stream.len(), stream.block_count(), stream.memory(Looks::ALL)), (0, 0, empty));
     assert_eq!(stream.last_id(), StreamId::new(count, 0));
     assert!(!Collection::is_empty(&stream), "a stream without entries stays");
 }

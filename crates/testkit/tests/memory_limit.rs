@@ -121,6 +121,47 @@ fn a_lower_limit_during_a_save_leaves_as_much_as_has_room() {
     }
 }
 
+/// What is evicted at once is freed behind the commands, and counts until then as what it takes.
+#[test]
+fn a_lower_limit_takes_no_more_large_values_than_it_must() {
+    const KEYS: usize = 10;
+    const ELEMENTS: usize = 10_000;
+    let fill: [&[&[u8]]; 5] =
+        [&[b"RPUSH", b"k"], &[b"SADD", b"k"], &[b"HSET", b"k"], &[b"ZADD", b"k"], &[b"XADD", b"k", b"*"]];
+    for begin in fill {
+        let name = String::from_utf8_lossy(begin[0]);
+        let settings = [("workers", "2"), ("maxmemory", "0"), ("maxmemory-policy", "allkeys-lru")];
+        let server = Server::tenon(&settings).expect("tenon starts");
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        let mut client = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+        let elements: Vec<String> = (0..ELEMENTS).map(|number| format!("{number}{}", "x".repeat(100))).collect();
+        if begin[0] == b"XADD" {
+            for some in elements.chunks(100) {
+                let fields = some.iter().flat_map(|element| [b"f", element.as_bytes()]);
+                client.call(&begin.iter().copied().chain(fields).collect::<Vec<_>>()).expect("a reply");
+            }
+        } else {
+            let words = elements.iter().flat_map(|element| {
+                let score = (begin[0] == b"ZADD").then_some(&b"1"[..]);
+                let value = (begin[0] == b"HSET").then_some(&b"value"[..]);
+                score.into_iter().chain([element.as_bytes()]).chain(value)
+            });
+            client.call(&begin.iter().copied().chain(words).collect::<Vec<_>>()).expect("a reply");
+        }
+        for number in 1..KEYS {
+            let copied = client.call(&[b"COPY", b"k", number.to_string().as_bytes()]).expect("a reply");
+            assert_eq!(copied, Value::Int(1), "{name}");
+        }
+        let limit = (used_memory(&mut client) * 17 / 20).to_string();
+        client.call(&[b"CONFIG", b"SET", b"maxmemory", limit.as_bytes()]).expect("a reply");
+        wait_until("an eviction", || info::field(&mut client, "stats", "evicted_keys") != "0");
+        wait_until("the limit to be kept", || used_memory(&mut client) <= limit.parse().expect("it is a number"));
+        // Two would do.
+        let left = client.call(&[b"DBSIZE"]).expect("a reply");
+        assert!(matches!(left, Value::Int(left) if left as usize >= KEYS - 3), "{name}: {left:?} are left");
+    }
+}
+
 #[test]
 fn a_long_answer_drives_out_no_data() {
     const ELEMENTS: usize = 80_000;
@@ -313,7 +354,6 @@ fn telling_of_evicted_keys_drives_out_no_others() {
     assert!(matches!(left, Value::Int(left) if (200..KEYS).contains(&left)), "{left:?} are left");
 }
 
-/// Writes keys of a name of their own.
 /// A script's call whose reply or words are too much for the script leaves none of them behind, where nothing would free them
 /// but another call of a script.
 #[test]
@@ -332,6 +372,7 @@ fn a_scripts_call_that_fails_leaves_nothing() {
     wait_until("all of it to be freed", || used_memory(&mut connection) < LEN / 2);
 }
 
+/// Writes keys of a name of their own.
 fn write(connection: &mut Resp, name: &str) {
     let keys: Vec<String> = (0..AT_ONCE).map(|number| format!("{name}:{number}")).collect();
     set_all(connection, &keys, &[b'v'; 100]);

@@ -26,6 +26,7 @@ mod tests;
 use super::directory::{Directory, SEGMENT_LEN_MAX, Segment, prefix_of, tag_at};
 use super::pointer::Pointer;
 use super::table::{Search, Slot, TagTable};
+use crate::looks::Looks;
 use crate::progress;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -110,14 +111,14 @@ impl<P: Pointer> ExtendibleTable<P> {
     }
 
     /// Bytes of memory beside the table itself and the elements.
-    pub fn memory(&self) -> usize {
+    pub fn memory(&self, looks: Looks) -> usize {
         match &self.root {
             Root::One(table) => table.memory(),
             Root::Many(directory) => {
                 size_of::<Directory<P>>()
                     + directory.places.capacity() * size_of::<u32>()
                     + directory.segments.capacity() * size_of::<Segment<P>>()
-                    + directory.segments.iter().map(|segment| segment.table.memory()).sum::<usize>()
+                    + looks.sum(directory.segments.len(), |number, _| directory.segments[number].table.memory())
             }
         }
     }

@@ -4,6 +4,7 @@ use super::leaf::{JOIN_LEN_MAX, JOINED_LEN_MAX, Leaf, NODE_LEN_MAX, partition_po
 use super::tree::{Direction, Entry};
 use crate::blob::ScoredBlobRef;
 use crate::hash_table::prefetch;
+use crate::looks::Looks;
 use crate::progress;
 use std::ops::{ControlFlow, Range};
 use std::ptr::NonNull;
@@ -173,14 +174,14 @@ impl Node {
     }
 
     /// Bytes of memory.
-    pub(super) fn memory(&self) -> usize {
+    pub(super) fn memory(&self, looks: Looks) -> usize {
         match self {
             Node::Leaf(_) => size_of::<Leaf>(),
             Node::Inner(inner) => {
                 let below = match inner.child(0) {
                     // No leaf need be looked at.
                     Node::Leaf(_) => inner.len * size_of::<Leaf>(),
-                    Node::Inner(_) => (0..inner.len).map(|index| inner.child(index).memory()).sum(),
+                    Node::Inner(_) => looks.sum(inner.len, |index, looks| inner.child(index).memory(looks)),
                 };
                 size_of::<Inner>() + below
             }

@@ -3,6 +3,7 @@
 use super::tree::{Direction, Entry, Tree, compare};
 use crate::blob::{ScoredBlob, ScoredBlobRef};
 use crate::hash_table::{Ahead, ExtendibleTable, Location};
+use crate::looks::Looks;
 use crate::progress;
 use std::cmp::Ordering;
 use std::fmt;
@@ -60,8 +61,8 @@ impl<H: MemberHash> ScoredSet<H> {
     }
 
     /// Bytes of memory beside the set itself.
-    pub fn memory(&self) -> usize {
-        self.table.memory() + self.tree.memory() + self.bytes
+    pub fn memory(&self, looks: Looks) -> usize {
+        self.table.memory(looks) + self.tree.memory(looks) + self.bytes
     }
 
     #[inline]
@@ -534,7 +535,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             set.update(format!("m:{number:08}").as_bytes(), |_| Some((random >> 11) as f64));
         }
-        let bytes = set.memory() / set.len();
+        let bytes = set.memory(Looks::ALL) / set.len();
         assert!(bytes < 60, "{bytes} bytes a member");
         set.tree.check();
     }

@@ -3,6 +3,7 @@
 use super::inner::Node;
 use crate::blob::{ScoredBlob, ScoredBlobRef};
 use crate::hash_table::Pointer;
+use crate::looks::Looks;
 use std::cmp::Ordering;
 use std::ops::{ControlFlow, Range};
 use std::ptr::NonNull;
@@ -67,8 +68,8 @@ impl Tree {
     }
 
     /// Bytes of memory that the nodes take.
-    pub(super) fn memory(&self) -> usize {
-        self.root.memory()
+    pub(super) fn memory(&self, looks: Looks) -> usize {
+        self.root.memory(looks)
     }
 
     /// Adds an entry that is not there.

@@ -6,6 +6,7 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tenon_ds::looks::Looks;
 use tenon_persist::rdb::file::{Access, FileOptions, write_entry, write_slice};
 use tenon_persist::rdb::{Cursor, is_large};
 use tenon_store::access::AccessClock;
@@ -418,7 +419,7 @@ impl Handed {
             Handed::Copies(_, copies) => copies.room(),
             Handed::Entry(_, entry, _) => match entry.view().value() {
                 // Of a shared string at least what is changed is kept.
-                value @ ValueRef::Object(object) if is_measured(value) => object.memory(),
+                value @ ValueRef::Object(object) if is_measured(value) => object.memory(Looks::ALL),
                 _ => size_of::<Object>(),
             },
             Handed::Encoded(_, bytes) => bytes.len(),

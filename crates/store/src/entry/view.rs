@@ -8,6 +8,7 @@ use crate::keyspace::is_past;
 use crate::types::Object;
 use std::fmt;
 use std::sync::Arc;
+use tenon_ds::looks::Looks;
 use tenon_ds::slab;
 
 impl<'a> EntryRef<'a> {
@@ -218,14 +219,7 @@ impl<'a> EntryRef<'a> {
 
     /// About how many bytes the entry and its object take, in a bounded number of steps.
     pub fn rough_memory(self) -> usize {
-        /// Steps beyond which allocations are counted and not looked at.
-        const STEPS_MAX: usize = 16;
-        /// Bytes that an element of a large collection takes at least.
-        const ELEMENT: usize = 32;
-        match self.value() {
-            ValueRef::Object(object) if object.memory_steps() > STEPS_MAX => object.allocations() * ELEMENT,
-            _ => self.memory(),
-        }
+        self.memory_of(Looks::FEW)
     }
 
     /// The number of the slab's class that the entry is in (`slab::class_number`).
@@ -235,8 +229,12 @@ impl<'a> EntryRef<'a> {
 
     /// Bytes of memory that the entry and its object take.
     pub fn memory(self) -> usize {
+        self.memory_of(Looks::ALL)
+    }
+
+    fn memory_of(self, looks: Looks) -> usize {
         let object = match self.value() {
-            ValueRef::Object(object) => object.memory(),
+            ValueRef::Object(object) => object.memory(looks),
             ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => 0,
         };
         slab::rounded(self.size()) + object

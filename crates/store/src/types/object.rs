@@ -8,6 +8,7 @@ use crate::entry::NewValue;
 use crate::hash::element_hash;
 use bytes::Bytes;
 use tenon_ds::hash_table::Ahead;
+use tenon_ds::looks::Looks;
 
 /// How many ids of producers a stream forgets in one go: more than one brings into a stream in the same time, and less than
 /// anybody notices. What is left is past all the same.
@@ -219,16 +220,16 @@ impl Object {
     }
 
     /// Bytes of memory, the object itself included.
-    pub fn memory(&self) -> usize {
+    pub fn memory(&self, looks: Looks) -> usize {
         size_of::<Object>()
             + match self {
                 Object::Shared(bytes) => bytes.len(),
-                Object::Rope(rope) => rope.memory(),
-                Object::Hash(hash) => hash.memory(),
-                Object::List(list) => list.memory(),
-                Object::Set(set) => set.memory(),
-                Object::Zset(zset) => zset.memory(),
-                Object::Stream(stream) => stream.memory(),
+                Object::Rope(rope) => rope.memory(looks),
+                Object::Hash(hash) => hash.memory(looks),
+                Object::List(list) => list.memory(looks),
+                Object::Set(set) => set.memory(looks),
+                Object::Zset(zset) => zset.memory(looks),
+                Object::Stream(stream) => stream.memory(looks),
             }
     }
 }

@@ -8,6 +8,7 @@ use super::member_deadlines::packed::{self, Each};
 use super::{
     Collection, DeadlinesRef, MEMBER_DEADLINE_MAX_MS, MemberDeadlines, Object, PackedForm, PackedKind, ValueType,
 };
+use tenon_ds::looks::Looks;
 use tenon_ds::packed::{IntText, Item};
 
 /// The elements of a collection whose members may expire.
@@ -55,7 +56,7 @@ pub trait MemberForm: Default + 'static {
     fn fit(&mut self);
 
     /// Bytes of memory beside this itself.
-    fn memory(&self) -> usize;
+    fn memory(&self, looks: Looks) -> usize;
 }
 
 /// The most members whose deadlines are kept in the order of the elements.
@@ -310,12 +311,12 @@ impl<F: MemberForm> WithDeadlines<F> {
     }
 
     /// Bytes of memory beside the collection itself.
-    pub fn memory(&self) -> usize {
+    pub fn memory(&self, looks: Looks) -> usize {
         let deadlines = match self.deadlines.as_deref() {
             None => 0,
             Some(Held::Each(each)) => size_of::<Held>() + each.memory(),
             Some(Held::ByMember(deadlines)) => size_of::<Held>() - size_of::<MemberDeadlines>() + deadlines.memory(),
         };
-        self.form.memory() + deadlines
+        self.form.memory(looks) + deadlines
     }
 }

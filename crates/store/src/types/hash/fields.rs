@@ -3,6 +3,7 @@
 use crate::hash::element_hash;
 use tenon_ds::blob::{PairBlob, PairBlobRef};
 use tenon_ds::hash_table::{Ahead, ExtendibleTable, Location};
+use tenon_ds::looks::Looks;
 
 /// Fields with their values in a table.
 #[derive(Debug, Default)]
@@ -30,8 +31,8 @@ impl Fields {
     }
 
     /// Bytes of memory beside this itself.
-    pub fn memory(&self) -> usize {
-        self.table.memory() + self.bytes
+    pub fn memory(&self, looks: Looks) -> usize {
+        self.table.memory(looks) + self.bytes
     }
 
     #[inline]

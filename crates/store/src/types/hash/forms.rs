@@ -3,6 +3,7 @@
 
 use super::{Fields, PackedFields, PackedFieldsRef};
 use crate::types::{MemberForm, Object, PackedKind, ValueType, WithDeadlines};
+use tenon_ds::looks::Looks;
 use tenon_ds::packed::{COUNT_MAX, IntText, Item, Packed, PackedBuf};
 
 /// Up to where a hash stays packed.
@@ -109,10 +110,10 @@ impl MemberForm for HashForm {
         }
     }
 
-    fn memory(&self) -> usize {
+    fn memory(&self, looks: Looks) -> usize {
         match self {
             HashForm::Packed(packed) => packed.memory(),
-            HashForm::Table(fields) => fields.memory(),
+            HashForm::Table(fields) => fields.memory(looks),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::limits::ListLimits;
 use super::view::ListRef;
 use crate::types::{Collection, Object, PackedForm, PackedKind, ValueType};
 use tenon_ds::listpack::{End, Listpack, ListpackBuf};
+use tenon_ds::looks::Looks;
 use tenon_ds::packed::Item;
 use tenon_ds::quicklist::Quicklist;
 
@@ -192,10 +193,10 @@ impl List {
     }
 
     /// Bytes of memory beside the object itself.
-    pub fn memory(&self) -> usize {
+    pub fn memory(&self, looks: Looks) -> usize {
         match self {
             List::Packed(listpack) => listpack.memory(),
-            List::Chain(chain) => chain.memory(),
+            List::Chain(chain) => chain.memory(looks),
         }
     }
 }

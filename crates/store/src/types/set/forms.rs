@@ -13,6 +13,7 @@ use super::{IntSet, IntSetRef, Members};
 use crate::hash::element_hash;
 use crate::types::{MemberForm, Object, PackedKind, ValueType, WithDeadlines};
 use std::ops::ControlFlow;
+use tenon_ds::looks::Looks;
 use tenon_ds::packed::{COUNT_MAX, Element, IntText, Item, Packed, PackedBuf};
 
 /// Up to where a set stays in its small forms.
@@ -134,11 +135,11 @@ impl MemberForm for SetForm {
         }
     }
 
-    fn memory(&self) -> usize {
+    fn memory(&self, looks: Looks) -> usize {
         match self {
             SetForm::Ints(ints) => ints.memory(),
             SetForm::Packed(packed) => packed.memory(),
-            SetForm::Table(members) => members.memory(),
+            SetForm::Table(members) => members.memory(looks),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::hash::element_hash;
 use tenon_ds::blob::{Blob, BlobRef};
 use tenon_ds::hash_table::{Ahead, ExtendibleTable, Location, Search};
+use tenon_ds::looks::Looks;
 
 /// How many members are looked for together.
 pub(super) const TOGETHER: usize = 16;
@@ -33,8 +34,8 @@ impl Members {
     }
 
     /// Bytes of memory beside this itself.
-    pub fn memory(&self) -> usize {
-        self.table.memory() + self.bytes
+    pub fn memory(&self, looks: Looks) -> usize {
+        self.table.memory(looks) + self.bytes
     }
 
     #[inline]

@@ -15,6 +15,7 @@ use crate::types::MEMBER_DEADLINE_MAX_MS;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use tenon_ds::looks::Looks;
 
 /// How much a stream remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -308,11 +309,11 @@ impl Producers {
     }
 
     /// Bytes of memory, about.
-    pub(super) fn memory(&self) -> usize {
+    pub(super) fn memory(&self, looks: Looks) -> usize {
         /// Two counts before the text of a shared name.
         const NAME_HEAD: usize = 2 * size_of::<usize>();
         let each = size_of::<Producer>() + size_of::<(Arc<[u8]>, u32)>() + size_of::<(u64, u32)>() + NAME_HEAD;
-        let ids: usize = self.all.iter().map(|producer| producer.memory()).sum();
+        let ids = looks.sum(self.all.len(), |number, _| self.all[number].memory());
         size_of::<Producers>()
             + self.all.capacity() * size_of::<Box<Producer>>()
             + self.all.len() * each

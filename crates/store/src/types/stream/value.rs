@@ -10,6 +10,7 @@ use super::producers::{ProducerCounts, ProducerLimits, Producers};
 use crate::types::{Collection, Object, PackedForm, ValueType};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use tenon_ds::looks::Looks;
 
 /// What becomes of what groups note of an entry that is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -378,10 +379,10 @@ impl Stream {
     }
 
     /// Bytes of memory beside the object itself.
-    pub fn memory(&self) -> usize {
-        let groups = self.groups().map(|(name, group)| name.len() + size_of::<(Box<[u8]>, Group)>() + group.memory());
-        let producers = self.producers().map_or(0, Producers::memory);
-        size_of::<Stream>() + self.entries.memory() + groups.sum::<usize>() + producers
+    pub fn memory(&self, looks: Looks) -> usize {
+        let group = |(name, group): (&[u8], &Group)| name.len() + size_of::<(Box<[u8]>, Group)>() + group.memory();
+        let producers = self.producers().map_or(0, |producers| producers.memory(looks));
+        size_of::<Stream>() + self.entries.memory() + looks.sum_of_first(self.groups(), group) + producers
     }
 }
 

@@ -7,6 +7,7 @@ use crate::hash::element_hash;
 use crate::types::{MemberForm, Object, PackedKind, ValueType, WithDeadlines};
 use std::ops::Range;
 use tenon_ds::blob::ScoredBlob;
+use tenon_ds::looks::Looks;
 use tenon_ds::packed::{COUNT_MAX, IntText, Item, Packed, PackedBuf};
 use tenon_ds::scored_set::{Direction, MemberHash, ScoredSet};
 
@@ -116,10 +117,10 @@ impl MemberForm for ZsetForm {
         }
     }
 
-    fn memory(&self) -> usize {
+    fn memory(&self, looks: Looks) -> usize {
         match self {
             ZsetForm::Packed(packed) => packed.memory(),
-            ZsetForm::Tree(members) => members.memory(),
+            ZsetForm::Tree(members) => members.memory(looks),
         }
     }
 }
