@@ -478,8 +478,7 @@ fn members_that_move_between_sets_are_always_in_one_of_them() {
     together(&engine, parts);
 }
 
-/// Keys come on one worker, are renamed, and go on another; who counts them sees no moment that there was not. (Where too
-/// much changes at once DBSIZE asks the shards one after another, which are of no one moment.)
+/// Keys come on one worker, are renamed, and go on another; who counts them sees no moment that there was not.
 #[test]
 fn keys_are_counted_as_of_one_moment() {
     const KEYS: usize = 1_000;
@@ -528,6 +527,51 @@ fn keys_are_counted_as_of_one_moment() {
     assert_eq!(first.run("DBSIZE"), ":1\r\n");
     first.ok("FLUSHALL");
     assert_eq!(first.run("DBSIZE"), ":0\r\n");
+}
+
+/// A client does something again and again until another has done what it has to.
+fn beside(engine: &Arc<Engine>, again: Vec<&'static str>, work: impl FnOnce(&mut Client) + Send + 'static) {
+    let done = Arc::new(AtomicBool::new(false));
+    let is_done = Arc::clone(&done);
+    let writer = move |mut client: Client| {
+        while !is_done.load(Ordering::Relaxed) {
+            again.iter().for_each(|command| _ = client.run(command));
+        }
+    };
+    let worker = move |mut client: Client| {
+        work(&mut client);
+        done.store(true, Ordering::Relaxed);
+    };
+    together(engine, vec![Box::new(writer), Box::new(worker)]);
+}
+
+#[test]
+fn a_key_that_is_renamed_all_the_time_is_there_all_the_time() {
+    let engine = engine();
+    Client::new(&engine, 0).ok("SET a v");
+    let names = vec!["RENAME a b", "RENAME b c", "RENAME c d", "RENAME d e", "RENAME e a"];
+    beside(&engine, names, |client| {
+        for _ in 0..5_000 {
+            assert_eq!(client.run("DBSIZE"), ":1\r\n");
+            assert_ne!(client.run("RANDOMKEY"), "$-1\r\n");
+            assert_eq!(bulks(&client.run("KEYS *")).len(), 1);
+        }
+    });
+}
+
+#[test]
+fn no_key_survives_flushall_by_moving() {
+    let engine = engine();
+    // It makes none. It rests between: databases that change all the time are locked anyway.
+    let moves = ["SELECT 0", "MOVE k 15", "SELECT 15", "MOVE k 0"].map(|command| [&[command][..], &["PING"; 8]].concat());
+    beside(&engine, moves.concat(), |client| {
+        for _ in 0..50_000 {
+            client.ok("SET k v");
+            client.ok("FLUSHALL");
+            let left = client.transaction(&["EXISTS k", "SELECT 15", "EXISTS k", "SELECT 0"]);
+            assert_eq!(left, "*4\r\n:0\r\n+OK\r\n:0\r\n+OK\r\n");
+        }
+    });
 }
 
 #[test]

@@ -135,6 +135,10 @@ impl Engine {
                     (stretch_started, timed_alone),
                 );
             }
+            if alone {
+                // Others may see what those before it have changed, however long it takes.
+                self.broadcast_changes(worker);
+            }
             let call = &mut calls[at];
             let unanswered = out.len();
             if !self.run_or_wait(worker, session, call, &args, out) {

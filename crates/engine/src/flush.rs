@@ -153,10 +153,9 @@ impl ServerCx<'_> {
 impl Engine {
     /// Whether it is certain that these databases have no keys.
     fn are_empty(&self, databases: Emptied) -> bool {
-        let is_empty = |database| self.key_count(database) == Some(0);
         match databases {
-            Emptied::One(database) => is_empty(database),
-            Emptied::All => (0..self.config.databases() as usize).all(is_empty),
+            Emptied::One(database) => self.key_count(database) == Some(0),
+            Emptied::All => self.has_no_key(),
         }
     }
 

@@ -184,12 +184,11 @@ pub fn databases_at_a_glance(cx: &mut ServerCx<'_>) -> (Vec<DatabaseFacts>, u64)
 
 /// What threads have counted of each database, up to the last that has keys; `None` where that is not all there is.
 fn counted(engine: &Engine) -> Option<Vec<DatabaseFacts>> {
-    let count = |database| {
-        let keys = engine.key_count(database)?;
+    let count = |(database, keys)| {
         let [expiring, with_deadlines] = engine.deadline_counts(database)?.map(|count| count.min(keys));
         Some(DatabaseFacts { keys, expiring, with_deadlines, ..DatabaseFacts::default() })
     };
-    let mut facts = (0..engine.config.databases() as usize).map(count).collect::<Option<Vec<_>>>()?;
+    let mut facts = engine.key_counts()?.into_iter().enumerate().map(count).collect::<Option<Vec<_>>>()?;
     facts.truncate(facts.iter().rposition(|facts| facts.keys > 0).map_or(0, |last| last + 1));
     Some(facts)
 }

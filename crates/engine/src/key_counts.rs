@@ -115,13 +115,31 @@ impl Engine {
         Some(sums.map(|sum| if sum > i64::MAX as u64 { 0 } else { sum }))
     }
 
-    /// Whether it is known that no database has any key. The first that has one answers.
+    /// The same of each database, as they are at one moment.
+    pub(crate) fn key_counts(&self) -> Option<Vec<u64>> {
+        let databases = self.config.databases() as usize;
+        if databases > COUNTED {
+            return None;
+        }
+        at_one_moment(|| (0..databases).map(|database| self.sums(database)).collect::<Vec<_>>())?
+            .into_iter()
+            .map(keys_of)
+            .collect()
+    }
+
+    /// Whether it is known that no database has any key, at one moment. The first that has one answers.
     pub(crate) fn has_no_key(&self) -> bool {
-        (0..COUNTS.min(self.config.databases() as usize)).all(|place| self.keys_counted(place) == Some(0))
+        let places = COUNTS.min(self.config.databases() as usize);
+        let mut sums = [[0; SUMS]; COUNTS];
+        // A key that moves from one to another is in each of them at some moment: all are looked at again behind that.
+        (0..places).all(|place| {
+            sums[place] = self.sums(place);
+            keys_of(sums[place]) == Some(0)
+        }) && (0..places).all(|place| self.sums(place) == sums[place])
     }
 
     /// How many keys all databases have: while commands run, about so many.
-    pub(crate) fn keys_about(&self) -> u64 {
+    pub fn keys_about(&self) -> u64 {
         let mut keys = 0_u64;
         self.each_stats(|stats| {
             for (added, removed) in stats.keys.added.iter().zip(&stats.keys.removed) {
@@ -133,16 +151,7 @@ impl Engine {
     }
 
     fn keys_counted(&self, place: usize) -> Option<u64> {
-        let mut before = self.sums(place);
-        for _ in 0..TRIES {
-            let again = self.sums(place);
-            if again == before {
-                let [begun, ended, added, removed] = again;
-                return (begun == ended).then(|| added.wrapping_sub(removed));
-            }
-            before = again;
-        }
-        None
+        at_one_moment(|| self.sums(place)).and_then(keys_of)
     }
 
     /// The sums over all threads. They are of one moment only if they are the same when they are taken again: each of their
@@ -156,6 +165,24 @@ impl Engine {
         });
         sums
     }
+}
+
+/// What is taken, if it is the same twice in a row.
+fn at_one_moment<T: PartialEq>(take: impl Fn() -> T) -> Option<T> {
+    let mut before = take();
+    for _ in 0..TRIES {
+        let again = take();
+        if again == before {
+            return Some(again);
+        }
+        before = again;
+    }
+    None
+}
+
+/// How many keys these sums stand for; `None` in the middle of a change.
+fn keys_of([begun, ended, added, removed]: [u64; SUMS]) -> Option<u64> {
+    (begun == ended).then(|| added.wrapping_sub(removed))
 }
 
 #[cfg(test)]

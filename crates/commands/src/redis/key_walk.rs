@@ -25,6 +25,11 @@ impl KeyWalk<false> {
     }
 }
 
+/// Whether there are so few keys that all of them are one slice, and may as well be looked at in one moment.
+pub(super) fn are_few(cx: &ServerCx<'_>) -> bool {
+    cx.engine.keys_about() <= (SLICE / KEY) as u64
+}
+
 impl<const EVERY: bool> KeyWalk<EVERY> {
     /// Shows some more keys with their databases to `visit`, also those whose time has come; tells whether these were the
     /// last ones.

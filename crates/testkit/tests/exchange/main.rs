@@ -7,6 +7,7 @@ mod values;
 
 use side::{PATIENCE, Side};
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Stream, Value};
 use tenon_testkit::info::field;
@@ -314,6 +315,35 @@ fn a_pause_is_answered_behind_what_migrate_deletes() {
     assert_eq!(pauser.receive().expect("an answer"), ok());
     assert_eq!(one.say("EXISTS k"), Value::Int(0));
     assert_eq!(sender.receive().expect("an answer"), ok());
+}
+
+/// The one that comes later would find it gone when the other server has it, and have it deleted there.
+#[test]
+fn a_key_that_is_on_its_way_is_not_read_by_another_migrate() {
+    const NAMES: usize = 30_000;
+    let slow = Slow::start();
+    let nobody = {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.local_addr().expect("it has one").port()
+    };
+    let mut one = Side::tenon(&[("workers", "2")]);
+    let (mut sender, mut late) = (one.another(), one.another());
+    // Keys that are not there take it some time to look for.
+    let names: String = (0..NAMES).map(|number| format!(" {number}")).collect();
+    let line = format!("MIGRATE 127.0.0.1 {nobody}  0 60000 REPLACE KEYS k{names}");
+    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+    for round in 0..20 {
+        assert_eq!(one.say("SET k v"), ok());
+        send_to(&slow, &mut sender, "k");
+        late.send(&words).expect("sent");
+        std::thread::sleep(Duration::from_millis(round));
+        slow.answer();
+        assert_eq!(sender.receive().expect("an answer"), ok());
+        let told = late.receive().expect("an answer");
+        let is_left_alone = told == Value::Simple(b"NOKEY".to_vec())
+            || told == error("TRYAGAIN Another MIGRATE of one of the keys is under way");
+        assert!(is_left_alone, "round {round}: {told:?}");
+    }
 }
 
 #[test]

@@ -28,7 +28,12 @@ fn dbsize(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         return Ok(());
     }
     let mut keys = 0;
-    cx.each_shard_with_keys(|_, state| keys += state.shard.database(database).map_or(0, Keyspace::len));
+    cx.all_shards(|_, _, held| {
+        held.each(&mut |_, state| {
+            keys += state.shard.database(database).map_or(0, Keyspace::len);
+            true
+        });
+    });
     reply.int(keys as i64);
     Ok(())
 }

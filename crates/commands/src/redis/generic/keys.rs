@@ -1,12 +1,13 @@
 //! KEYS: all keys whose names match a pattern.
 
-use crate::redis::key_walk::KeyWalk;
+use crate::redis::key_walk::{KeyWalk, are_few};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
 use tenon_engine::ds::glob::{Case, glob};
 use tenon_engine::errors::CmdError;
 use tenon_engine::slices::Slices;
+use tenon_engine::store::entry::EntryRef;
 use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::resp::{Proto, Reply};
 
@@ -27,8 +28,13 @@ pub static KEYS: Command = Command {
 fn keys(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let pattern = args.get(1).to_vec();
     let walk = KeyWalk::of_database(cx.session.database);
-    let search = Search { pattern, proto: cx.session.proto, walk, listed: 0, names: OutBuf::new() };
-    cx.in_slices(Box::new(search), args, reply);
+    let mut search = Search { pattern, proto: cx.session.proto, walk, listed: 0, names: OutBuf::new() };
+    if are_few(cx) {
+        search.look_at_one_moment(cx);
+        Box::new(search).answer(reply);
+    } else {
+        cx.in_slices(Box::new(search), args, reply);
+    }
     Ok(())
 }
 
@@ -41,20 +47,42 @@ struct Search {
     names: OutBuf,
 }
 
+impl Search {
+    /// Looks at all keys while nobody can rename one from where nobody looks any more to where nobody has looked yet.
+    fn look_at_one_moment(&mut self, cx: &mut ServerCx<'_>) {
+        let (now_ms, database) = (cx.worker.clock.now_ms, cx.session.database);
+        let mut names = Reply::new(&mut self.names, self.proto);
+        cx.all_shards(|_, _, held| {
+            held.each(&mut |_, state| {
+                if let Some(keyspace) = state.shard.database(database) {
+                    keyspace.scan(0, usize::MAX, |entry| {
+                        self.listed += usize::from(list_if_matching(&self.pattern, entry, now_ms, &mut names));
+                    });
+                }
+                true
+            });
+        });
+    }
+}
+
+/// Lists a key if its name matches; tells whether it does.
+fn list_if_matching(pattern: &[u8], entry: EntryRef<'_>, now_ms: u64, names: &mut Reply<'_>) -> bool {
+    let key = entry.key();
+    // Not a mere shortcut: as a pattern `*` would not match the empty key.
+    let is_listed = !entry.is_past(now_ms) && (pattern == b"*" || glob(pattern, key, Case::Sensitive));
+    if is_listed {
+        names.bulk(key);
+    }
+    is_listed
+}
+
 impl Slices for Search {
     fn go_on(&mut self, cx: &mut ServerCx<'_>) -> bool {
         let now_ms = cx.worker.clock.now_ms;
-        let pattern = &self.pattern[..];
-        // Not a mere shortcut: as a pattern `*` would not match the empty key.
-        let all = pattern == b"*";
         let mut found = OutBuf::new();
         let mut names = Reply::new(&mut found, self.proto);
         let is_done = self.walk.go_on(cx, |_, entry| {
-            let key = entry.key();
-            if !entry.is_past(now_ms) && (all || glob(pattern, key, Case::Sensitive)) {
-                names.bulk(key);
-                self.listed += 1;
-            }
+            self.listed += usize::from(list_if_matching(&self.pattern, entry, now_ms, &mut names));
         });
         if !found.is_empty() {
             self.names.append(&mut found);

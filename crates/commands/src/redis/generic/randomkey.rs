@@ -5,8 +5,10 @@ use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
 use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
+use tenon_engine::shards::ShardState;
 use tenon_engine::store::keyspace::Keyspace;
 use tenon_engine::wire::resp::Reply;
+use tenon_engine::worker::Worker;
 
 /// Gives some key.
 pub static RANDOMKEY: Command = Command {
@@ -32,7 +34,7 @@ const FEW: u64 = 32;
 fn randomkey(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let is_few = cx.engine.key_count(cx.session.database).is_some_and(|keys| keys <= FEW);
     let thrown = if is_few { None } else { throw(cx) };
-    match thrown.or_else(|| draw(cx)) {
+    match thrown.or_else(|| draw(cx)).or_else(|| draw_at_one_moment(cx)) {
         Some(key) => reply.bulk(&key),
         None => reply.null(),
     }
@@ -86,25 +88,61 @@ fn nth_live(keyspace: &Keyspace, place: usize, now_ms: u64) -> Option<Vec<u8>> {
     key
 }
 
-/// Looks at every key and keeps one of the live ones. While a CLIENT PAUSE keeps keys that are due, one of these will do
-/// where no other is left, as in Redis (8.0; 7.0 looks for another for ever).
+/// Looks at every key and keeps one of the live ones.
 fn draw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
-    let database = cx.session.database;
-    let now_ms = cx.worker.clock.now_ms;
-    let keeps_due = cx.engine.pause.mode(now_ms).is_some();
-    let (mut live, mut due) = (Drawn::default(), Drawn::default());
-    cx.each_shard_with_keys(|worker, state| {
-        let Some(keyspace) = state.shard.database(database) else { return };
-        keyspace.scan(0, usize::MAX, |entry| {
-            progress::count(1);
-            if !entry.is_past(now_ms) {
-                live.offer(entry.key(), worker.random());
-            } else if keeps_due {
-                due.offer(entry.key(), worker.random());
-            }
+    let mut draw = Draw::new(cx);
+    cx.each_shard_with_keys(|worker, state| draw.look_at(worker, state));
+    draw.end()
+}
+
+/// Does that with all shards locked, if it is not sure that there is no key: one that was renamed from shard to shard may have
+/// been where nobody looked any more.
+fn draw_at_one_moment(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
+    if cx.holds_shards() || cx.engine.key_count(cx.session.database) == Some(0) {
+        return None;
+    }
+    let mut draw = Draw::new(cx);
+    cx.all_shards(|_, worker, held| {
+        held.each(&mut |_, state| {
+            draw.look_at(worker, state);
+            true
         });
     });
-    live.key.or(due.key)
+    draw.end()
+}
+
+/// A draw among all keys of a database. While a CLIENT PAUSE keeps keys that are due, one of these will do where no other is
+/// left, as in Redis (8.0; 7.0 looks for another for ever).
+struct Draw {
+    database: usize,
+    now_ms: u64,
+    keeps_due: bool,
+    live: Drawn,
+    due: Drawn,
+}
+
+impl Draw {
+    fn new(cx: &ServerCx<'_>) -> Draw {
+        let now_ms = cx.worker.clock.now_ms;
+        let keeps_due = cx.engine.pause.mode(now_ms).is_some();
+        Draw { database: cx.session.database, now_ms, keeps_due, live: Drawn::default(), due: Drawn::default() }
+    }
+
+    fn look_at(&mut self, worker: &mut Worker, state: &ShardState) {
+        let Some(keyspace) = state.shard.database(self.database) else { return };
+        keyspace.scan(0, usize::MAX, |entry| {
+            progress::count(1);
+            if !entry.is_past(self.now_ms) {
+                self.live.offer(entry.key(), worker.random());
+            } else if self.keeps_due {
+                self.due.offer(entry.key(), worker.random());
+            }
+        });
+    }
+
+    fn end(self) -> Option<Vec<u8>> {
+        self.live.key.or(self.due.key)
+    }
 }
 
 /// One of the keys that were offered, each as likely as any other (reservoir sampling: the n-th replaces the one before

@@ -75,14 +75,20 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         }
     }
     let options = Options::parse(args)?;
-    let mut parcels = Vec::new();
     // One that is named twice is sent once: gone from here when it has been sent, it would be deleted there, too.
     let mut named = HashSet::new();
-    for index in options.keys.clone() {
-        let key = args.get(index);
-        if !named.insert(key) {
-            continue;
+    let keys: Vec<&[u8]> = options.keys.clone().map(|index| args.get(index)).filter(|key| named.insert(*key)).collect();
+    // Who finds a key gone deletes it at the other server: that it has gone there by another MIGRATE must not look like that.
+    // So they are claimed before they are read.
+    let claimed = match options.mode {
+        Mode::Move => {
+            let keys = keys.iter().map(|key| key.to_vec());
+            Some(cx.engine.migrating.claim(cx.session.database, keys).ok_or(UNDER_WAY)?)
         }
+        Mode::Copy => None,
+    };
+    let mut parcels = Vec::new();
+    for key in keys {
         if let Some(content) = cx.with_key(key, |cx| {
             cx.find_for_read();
             Content::of(cx)
@@ -94,12 +100,6 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         reply.simple("NOKEY");
         return Ok(());
     }
-    // Who finds a key gone deletes it at the other server: that it has gone there by another MIGRATE must not look like that.
-    let keys = parcels.iter().map(|parcel| parcel.key.clone());
-    let claimed = match options.mode {
-        Mode::Move => Some(cx.engine.migrating.claim(cx.session.database, keys).ok_or(UNDER_WAY)?),
-        Mode::Copy => None,
-    };
     let login = options.credentials.map(|credentials| {
         let words = [credentials.user, Some(credentials.password)].into_iter().flatten();
         std::iter::once(b"AUTH".to_vec()).chain(words.map(|index| args.get(index).to_vec())).collect()
