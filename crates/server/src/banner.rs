@@ -84,7 +84,11 @@ fn how_to_try(bound: &[Bound]) -> Option<String> {
 
 fn redis_cli(address: &Address) -> String {
     match address {
-        Address::Unix(path) => format!("redis-cli -s {}", path.display()),
+        Address::Unix(path) => {
+            // Who reads this need not be where the server is.
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+            format!("redis-cli -s {}", path.display())
+        }
         Address::Inet(address) => {
             let mut command = "redis-cli".to_owned();
             let host = reachable_host(address);

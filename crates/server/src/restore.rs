@@ -197,9 +197,14 @@ fn load_snapshot(
             Ok(true)
         }
         Err(LoadError::Cancelled) => Ok(false),
-        Err(error) => Err(format!(
-            "cannot load '{name}': {error}. The file stays as it is; 'tenon check rdb {name}' looks through it"
-        )),
+        Err(error) => {
+            // Who reads this need not be where the server is.
+            let path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+            let whole = path.display();
+            Err(format!(
+                "cannot load '{name}': {error}. The file stays as it is; 'tenon check rdb {whole}' looks through it"
+            ))
+        }
     }
 }
 

@@ -86,7 +86,7 @@ fn server_config(config: &Config) -> Result<ServerConfig, String> {
     };
     let mut server = builder
         .with_single_cert(chain, key)
-        .map_err(|error| format!("Failed to load certificate: {cert_file}: {error}"))?;
+        .map_err(|error| cannot_load(Path::new(&*cert_file), &said_of_own(&error)))?;
     server.ignore_client_order = config.tls_prefer_server_ciphers();
     if config.tls_session_caching() {
         server.session_storage = Arc::new(Sessions::at_most(config.tls_session_cache_size()));
@@ -95,6 +95,22 @@ fn server_config(config: &Config) -> Result<ServerConfig, String> {
         server.send_tls13_tickets = 0;
     }
     Ok(server)
+}
+
+/// What is wrong with the server's own certificate or key, which the library takes for somebody else's, in the words of who can
+/// help it.
+fn said_of_own(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(rustls::CertificateError::Other(other)) => {
+            let reason = other.to_string();
+            if reason.contains("UnsupportedCertVersion") {
+                "it is an X.509 certificate of version 1, and of version 3 is wanted ('openssl x509 -req' makes one with -extfile)".to_owned()
+            } else {
+                reason
+            }
+        }
+        error => error.to_string(),
+    }
 }
 
 /// A key by what it is rather than by what its PEM header says: some tools write PKCS #8 under `RSA PRIVATE KEY`, which

@@ -21,7 +21,7 @@ impl Machine {
         let directory = std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_else(|_| "/".into());
         Self {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            memory_bytes: memory_bytes(Path::new("/")),
+            memory_bytes: memory_bytes(Path::new("/")).into_iter().chain(installed_memory()).min(),
             directory,
         }
     }
@@ -43,8 +43,15 @@ fn memory_bytes(root: &Path) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
     let ram = read("proc/meminfo").as_deref().and_then(mem_total);
     let resource = read("proc/self/limits").as_deref().and_then(resource_limit);
-    let cgroup = read("proc/self/cgroup").as_deref().and_then(|text| cgroup_limit(root, text));
+    // Without /proc, as in some sandboxes, the mount's root is taken for the group.
+    let cgroup = cgroup_limit(root, read("proc/self/cgroup").as_deref().unwrap_or("0::/"));
     [ram, resource, cgroup].into_iter().flatten().min()
+}
+
+/// RAM as the kernel tells it to whoever has no /proc.
+fn installed_memory() -> Option<u64> {
+    let info = rustix::system::sysinfo();
+    Some(info.totalram.checked_mul(info.mem_unit.into())?).filter(|&bytes| bytes > 0)
 }
 
 /// `MemTotal` of /proc/meminfo, in bytes.

@@ -108,7 +108,7 @@ settings! {
             of: |machine| machine.percent_of_memory(80).unwrap_or(0).to_string(),
         }
     }
-    /// Whether maxmemory counts what the server itself took at its start, about a megabyte, as Redis does; memcached's
+    /// Whether maxmemory counts what the server itself took at its start, about half a megabyte, as Redis does; memcached's
     /// `-m` is about items alone. What each key takes beside its value is always counted.
     maxmemory_counts_startup: bool {
         name: "maxmemory-counts-startup", kind: Kind::Bool, initial: Is("yes"), group: Group::Memory
@@ -181,8 +181,8 @@ settings! {
     io: IoChoice {
         name: "io", kind: Kind::Choice(IoChoice::NAMES), initial: Is("epoll"), at: At::Start, group: Group::Server
     }
-    /// Parts the keyspace is split into, each with its own lock; a power of two. At a start with a maxmemory below 64 MB
-    /// there are fewer, down to 256, for each takes memory.
+    /// Parts the keyspace is split into, each with its own lock; a power of two. At a start with a maxmemory of 32 MB or less
+    /// there are fewer, down to 256, for each takes memory; what was asked for is shown all the same.
     shards: usize {
         name: "shards", kind: Kind::PowerOfTwo { max: 65536 }, initial: Is("4096"), at: At::Start,
         group: Group::Server
@@ -262,11 +262,11 @@ settings! {
         group: Group::Security
     }
 
-    /// File of the server's certificate and those it leads back to, in PEM.
+    /// File of the server's certificate and those it leads back to, in PEM. X.509 of version 3, as all certificates here.
     tls_cert_file: Arc<str> { name: "tls-cert-file", group: Group::Tls }
-    /// File of the certificate's private key, in PEM, not encrypted; empty when it is in tls-cert-file.
+    /// File of the certificate's private key, in PEM, not encrypted, and no ECDSA on P-521; empty when it is in tls-cert-file.
     tls_key_file: Arc<str> { name: "tls-key-file", group: Group::Tls }
-    /// File of the certificates, in PEM, that clients' certificates must lead back to.
+    /// File of the certificates, in PEM, that clients' certificates must lead back to. One of these is no client's.
     tls_ca_cert_file: Arc<str> { name: "tls-ca-cert-file", group: Group::Tls }
     /// Directory of such files. Those that have no certificate are passed over, as long as one has.
     tls_ca_cert_dir: Arc<str> { name: "tls-ca-cert-dir", group: Group::Tls }

@@ -117,21 +117,25 @@ impl Bind {
         mut open: impl FnMut(SocketAddr) -> Result<T, E>,
     ) -> Result<Vec<T>, E> {
         let mut opened = Vec::with_capacity(addresses.len());
-        let mut first_failure = None;
+        let mut passed_over = Vec::new();
         for address in addresses {
             match open(address) {
                 Ok(socket) => opened.push(socket),
                 Err(error) if self.all && (errno(error) == Errno::ADDRINUSE || self.is_lacking(errno(error))) => {
-                    tracing::warn!(%address, "{}; going on without it", errno(error));
-                    first_failure.get_or_insert(error);
+                    passed_over.push((address, error));
                 }
                 Err(error) => return Err(error),
             }
         }
-        match first_failure {
-            Some(error) if opened.is_empty() => Err(error),
-            _ => Ok(opened),
+        if opened.is_empty()
+            && let Some((_, error)) = passed_over.first()
+        {
+            return Err(*error);
         }
+        for (address, error) in passed_over {
+            tracing::warn!(%address, "{}; going on without it", errno(error));
+        }
+        Ok(opened)
     }
 
     /// Which failures Redis passes over: an absent optional address, and a protocol that the kernel does not have. One of
