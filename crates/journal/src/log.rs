@@ -205,6 +205,16 @@ impl Log {
         if self.shared.failing.load(Ordering::Relaxed) { self.shared.trouble().reason() } else { None }
     }
 
+    /// Why what was appended may not come into the file, if that is so. Where writes are refused because there is no room for more,
+    /// it does.
+    pub fn is_held_up(&self) -> Option<Reason> {
+        if !self.shared.failing.load(Ordering::Relaxed) {
+            return None;
+        }
+        let trouble = self.shared.trouble();
+        if trouble.holds_up_writer() { trouble.reason() } else { None }
+    }
+
     /// Whether only a rewrite makes the log whole again.
     pub fn needs_rewrite(&self) -> bool {
         self.shared.failing.load(Ordering::Relaxed) && self.shared.trouble().has_untrusted_file()

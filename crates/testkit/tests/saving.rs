@@ -256,6 +256,32 @@ fn the_end_saves_although_the_log_cannot_be_written_where_it_is_forced() {
     }
 }
 
+/// All that was confirmed is in the file: there is nothing to wait for.
+#[test]
+fn a_log_that_has_no_room_for_more_does_not_stop_the_end() {
+    for is_signal in [false, true] {
+        let settings = [("appendonly", "yes"), ("enable-debug-command", "local"), ("save", "")];
+        let mut server = Server::tenon(&settings).expect("tenon starts");
+        let mut writer = client(&server);
+        ok(&mut writer, "SET key value");
+        ok(&mut writer, "DEBUG FAULTS room:enospc");
+        call(&mut writer, "BGREWRITEAOF");
+        wait_until("the refusal", || text(call(&mut writer, "SET key other")).starts_with("MISCONF"));
+        wait_until("the rewrite's end", || info(&mut writer, "aof_rewrite_in_progress") == "0");
+        if is_signal {
+            let pid = server.pid().to_string();
+            assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+        } else {
+            assert!(writer.call(&[b"SHUTDOWN", b"NOSAVE"]).is_err(), "{}", server.log());
+        }
+        assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+        let folder = server.folder().to_str().expect("it is text").to_owned();
+        let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
+        let value = text(call(&mut client(&again), "GET key"));
+        assert!(["value", "other"].contains(&value.as_str()), "{value}");
+    }
+}
+
 #[test]
 fn of_a_save_that_the_end_interrupts_nothing_stays() {
     for insists in [false, true] {

@@ -140,7 +140,7 @@ impl Engine {
 
     /// Why what is confirmed may not be in the log's files, if that is so: they cannot be written, or are not trusted any more.
     pub(crate) fn log_is_behind(&self) -> Option<std::io::Error> {
-        self.append_only()?.log().refuses_writes().map(|reason| std::io::Error::other(reason.to_string()))
+        self.append_only()?.log().is_held_up().map(|reason| std::io::Error::other(reason.to_string()))
     }
 
     /// How the files of a log are called that begins now. By its whole path: `dir` may be set to another one later, and a
