@@ -563,7 +563,8 @@ fn a_key_that_is_renamed_all_the_time_is_there_all_the_time() {
 fn no_key_survives_flushall_by_moving() {
     let engine = engine();
     // It makes none. It rests between: databases that change all the time are locked anyway.
-    let moves = ["SELECT 0", "MOVE k 15", "SELECT 15", "MOVE k 0"].map(|command| [&[command][..], &["PING"; 8]].concat());
+    let moves =
+        ["SELECT 0", "MOVE k 15", "SELECT 15", "MOVE k 0"].map(|command| [&[command][..], &["PING"; 8]].concat());
     beside(&engine, moves.concat(), |client| {
         for _ in 0..50_000 {
             client.ok("SET k v");

@@ -387,12 +387,20 @@ impl Engine {
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Run) => {
-                        if self.onlookers.are_there() {
-                            self.run_watched(worker, session, resolved, args, &mut reply);
-                        } else if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
-                            self.answer_error(worker, Some(resolved), &error, &mut reply);
+                        let result = if self.onlookers.are_there() {
+                            self.run_watched(worker, session, resolved, args, &mut reply)
+                        } else {
+                            self.run_one(worker, session, resolved, args, &mut reply)
+                        };
+                        match result {
+                            // It has changed nothing and said nothing.
+                            Err(CmdError::Later) if worker.waits_for_another_turn => Fate::Waits,
+                            Err(error) => {
+                                self.answer_error(worker, Some(resolved), &error, &mut reply);
+                                Fate::Done
+                            }
+                            Ok(()) => Fate::Done,
                         }
-                        Fate::Done
                     }
                 }
             }
@@ -441,15 +449,16 @@ impl Engine {
         resolved: Resolved,
         args: &Args<'_>,
         reply: &mut Reply<'_>,
-    ) {
+    ) -> Result<(), CmdError> {
         let is_shown = self.monitors.are_watching();
         if is_shown {
             // The command may take its long arguments away: they are made readable for longer.
             (0..args.len()).for_each(|index| _ = args.get(index));
         }
         let measured = self.measure(worker, reply.out().len());
-        if let Err(error) = self.run_one(worker, session, resolved, args, reply) {
-            self.answer_error(worker, Some(resolved), &error, reply);
+        let result = self.run_one(worker, session, resolved, args, reply);
+        if let Err(CmdError::Later) = result {
+            return result;
         }
         if let Some(measured) = measured {
             self.note_command_cost(worker, &measured, resolved.command, args, reply.out().len());
@@ -457,6 +466,7 @@ impl Engine {
         if is_shown {
             self.tell_monitors_of(worker, session, resolved.command, args);
         }
+        result
     }
 
     /// Tells those who watch of a session's command that was refused: as in Redis only of EXEC.

@@ -82,6 +82,15 @@ pub(crate) struct KnownJournal {
     pub(crate) journal: Option<Arc<dyn Journal>>,
 }
 
+/// What is one change of the data: a transaction, a script, or scripts within a transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Unit {
+    /// How many have begun that are part of one another.
+    depth: usize,
+    /// Whether a command of it may have changed keys.
+    changes: bool,
+}
+
 impl Engine {
     /// Gives all records of writes to a journal from now on.
     ///
@@ -293,8 +302,17 @@ impl Engine {
     ///
     /// The caller holds the shards until after `end_unit`.
     pub(crate) fn begin_unit(&self, worker: &mut Worker) {
-        worker.stats.keys.begin();
+        worker.unit.depth += 1;
         worker.record.hold(self.journal_number());
+    }
+
+    /// Says that the next command of the unit that is under way, if one is, may change keys: from then on to the unit's end there
+    /// is no count of keys that anyone may see.
+    #[inline]
+    pub(crate) fn unit_changes(&self, worker: &mut Worker) {
+        if worker.unit.depth > 0 && !std::mem::replace(&mut worker.unit.changes, true) {
+            worker.stats.keys.begin();
+        }
     }
 
     /// Says that a unit that held no shard so far holds its first one: a log that has begun meanwhile may have taken its base
@@ -323,13 +341,17 @@ impl Engine {
     pub(crate) fn end_unit(&self, worker: &mut Worker) {
         worker.record.release();
         self.commit(worker);
-        worker.stats.keys.end();
+        worker.unit.depth -= 1;
+        if worker.unit.depth == 0 && std::mem::take(&mut worker.unit.changes) {
+            worker.stats.keys.end();
+        }
     }
 
     /// Has a worker forget what a bug has ended in its middle, or all that it runs from now on would count as part of that, and
     /// never come into the log. What was changed by then may not be in it: the log is written anew.
     pub fn after_panic(&self, worker: &mut Worker) {
         worker.record = crate::record::Record::default();
+        worker.unit = Unit::default();
         worker.stats.keys.end_all();
         (worker.is_replaying, worker.keeps_expired, worker.runs_script) = (false, false, false);
         self.doubt_log();
@@ -473,6 +495,8 @@ mod tests {
         let log = Arc::new(Kept::default());
         engine.attach_journal(Arc::<Kept>::clone(&log));
         engine.begin_unit(&mut worker);
+        assert_eq!(engine.key_count(0), Some(0), "it only reads so far");
+        engine.unit_changes(&mut worker);
         append(&engine, &mut worker, "one");
         assert_eq!(engine.key_count(0), None, "it is in the middle of a change");
         engine.after_panic(&mut worker);

@@ -111,20 +111,20 @@ impl Engine {
                 *sum = sum.wrapping_add(count.load(Ordering::Relaxed));
             }
         });
-        // Where one thread's addition was missed and another's subtraction was not, there are none.
-        Some(sums.map(|sum| if sum > i64::MAX as u64 { 0 } else { sum }))
+        Some(sums.map(at_least_none))
     }
 
-    /// The same of each database, as they are at one moment.
+    /// How many keys each database has, as they are at one moment, or while too much changes, and in the middle of a transaction or a
+    /// script, as they are about now; `None` where not all are counted.
     pub(crate) fn key_counts(&self) -> Option<Vec<u64>> {
         let databases = self.config.databases() as usize;
         if databases > COUNTED {
             return None;
         }
-        at_one_moment(|| (0..databases).map(|database| self.sums(database)).collect::<Vec<_>>())?
-            .into_iter()
-            .map(keys_of)
-            .collect()
+        let sums = || (0..databases).map(|database| self.sums(database)).collect::<Vec<_>>();
+        let of_one_moment = at_one_moment(sums).and_then(|sums| sums.into_iter().map(keys_of).collect());
+        let about = |[_, _, added, removed]: [u64; SUMS]| at_least_none(added.wrapping_sub(removed));
+        Some(of_one_moment.unwrap_or_else(|| sums().into_iter().map(about).collect()))
     }
 
     /// Whether it is known that no database has any key, at one moment. The first that has one answers.
@@ -138,6 +138,17 @@ impl Engine {
         }) && (0..places).all(|place| self.sums(place) == sums[place])
     }
 
+    /// Whether no key has a deadline of its own, as far as can be told while commands run.
+    pub(crate) fn has_no_deadline(&self) -> bool {
+        let mut keys = 0_u64;
+        self.each_stats(|stats| {
+            for [with_own, _] in &stats.keys.with_deadlines {
+                keys = keys.wrapping_add(with_own.load(Ordering::Relaxed));
+            }
+        });
+        keys == 0
+    }
+
     /// How many keys all databases have: while commands run, about so many.
     pub fn keys_about(&self) -> u64 {
         let mut keys = 0_u64;
@@ -146,8 +157,7 @@ impl Engine {
                 keys = keys.wrapping_add(added.load(Ordering::Relaxed)).wrapping_sub(removed.load(Ordering::Relaxed));
             }
         });
-        // Where one thread's addition was missed and another's removal was not, there are none.
-        if keys > i64::MAX as u64 { 0 } else { keys }
+        at_least_none(keys)
     }
 
     fn keys_counted(&self, place: usize) -> Option<u64> {
@@ -165,6 +175,11 @@ impl Engine {
         });
         sums
     }
+}
+
+/// A difference of sums: where one thread's addition was missed and another's removal was not, it is none.
+fn at_least_none(difference: u64) -> u64 {
+    if difference > i64::MAX as u64 { 0 } else { difference }
 }
 
 /// What is taken, if it is the same twice in a row.
@@ -229,6 +244,9 @@ mod tests {
         assert_eq!([3, 0, COUNTED].map(|it| engine.deadline_counts(it)), [Some([1, 1]), Some([0, 0]), None]);
         other.stats.keys.deadlines_changed(3, counts(4, 1), counts(2, 0));
         assert_eq!(engine.deadline_counts(3), Some([0, 0]));
+        assert!(!engine.has_no_deadline(), "it is no moment's number");
+        one.stats.keys.deadlines_changed(COUNTED + 1, counts(0, 0), counts(1, 0));
+        assert!(engine.has_no_deadline());
     }
 
     #[test]

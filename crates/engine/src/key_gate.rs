@@ -15,7 +15,6 @@ use crate::args::Args;
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::keys::Fate;
-use crate::locking::MOMENT;
 use crate::long_calls::WaitsFor;
 use crate::session::Session;
 use crate::snapshot::CHANGES;
@@ -83,7 +82,7 @@ impl Engine {
         let looks_for_readers = possible.lending && (fate == Fate::Changes || is_due);
         if possible.long_call {
             // That a busy script holds the shard is found where it is locked.
-            let is_held = self.shards.try_lock_for(shard, MOMENT).is_none();
+            let is_held = self.shards.try_lock_for(shard, self.moment_for(shard)).is_none();
             if is_held && self.puts_off(worker, client, WaitsFor::Shard(shard)) {
                 return Ok(true);
             }

@@ -76,9 +76,9 @@ impl Engine {
         session: &Session,
         index: usize,
     ) -> Result<MutexGuard<'_, ShardState>, CmdError> {
-        let mut waited = Duration::ZERO;
+        let (mut waited, mut moment) = (Duration::ZERO, self.moment_for(index));
         loop {
-            if let Some(state) = self.shards.try_lock_for(index, MOMENT) {
+            if let Some(state) = self.shards.try_lock_for(index, moment) {
                 self.advance_old_clock(worker, monotonic_ns());
                 return Ok(state);
             }
@@ -86,6 +86,7 @@ impl Engine {
             if self.puts_off(worker, session.client.info.key, WaitsFor::Shard(index)) {
                 return Err(CmdError::Later);
             }
+            moment = MOMENT;
             waited += MOMENT;
             if waited >= SLICE {
                 meanwhile::lend();

@@ -8,18 +8,21 @@
 //! ```text
 //!  a call ---- long: `begin` ------------------------------ its end: `end`
 //!                        ^                                     |
-//!  another's command ----+ a shard is held: `wait`             +--> a letter to each that waits: it tries again
+//!  another's command ----+ a shard is held: `wait`             +--> a letter to each whose shard is free: it tries again
 //! ```
 //!
 //! Who holds the shard may also be somebody else, whom the system has taken its core from: who waits is told with the next tick
-//! that finds the shard free.
+//! that finds the shard free, and with the end of the last long call. Who waits for another one's is left alone: there may be
+//! a thousand, and each would look for a moment.
 
 use crate::clients::{ConnectionKey, Message};
 use crate::engine::Engine;
+use crate::locking::MOMENT;
 use crate::worker::Worker;
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// The long calls.
 #[derive(Debug, Default)]
@@ -43,6 +46,8 @@ pub(crate) enum WaitsFor {
 struct Waiting {
     order: Vec<(ConnectionKey, WaitsFor)>,
     connections: HashSet<ConnectionKey>,
+    /// How many wait for each shard.
+    of_shards: HashMap<usize, usize>,
 }
 
 impl Waiting {
@@ -50,15 +55,32 @@ impl Waiting {
         if self.connections.insert(key) {
             self.order.push((key, waits_for));
         } else if let Some(known) = self.order.iter_mut().rfind(|(known, _)| *known == key) {
-            known.1 = waits_for;
+            let before = std::mem::replace(&mut known.1, waits_for);
+            self.forget(before);
+        }
+        if let WaitsFor::Shard(shard) = waits_for {
+            *self.of_shards.entry(shard).or_default() += 1;
+        }
+    }
+
+    fn forget(&mut self, waits_for: WaitsFor) {
+        if let WaitsFor::Shard(shard) = waits_for
+            && let Some(count) = self.of_shards.get_mut(&shard)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.of_shards.remove(&shard);
+            }
         }
     }
 
     fn take(&mut self, mut is_taken: impl FnMut(WaitsFor) -> bool) -> Vec<ConnectionKey> {
-        let taken: Vec<_> =
-            self.order.extract_if(.., |&mut (_, waits_for)| is_taken(waits_for)).map(|(key, _)| key).collect();
-        taken.iter().for_each(|key| _ = self.connections.remove(key));
-        taken
+        let taken: Vec<_> = self.order.extract_if(.., |&mut (_, waits_for)| is_taken(waits_for)).collect();
+        for (key, waits_for) in &taken {
+            self.connections.remove(key);
+            self.forget(*waits_for);
+        }
+        taken.into_iter().map(|(key, _)| key).collect()
     }
 }
 
@@ -75,12 +97,26 @@ impl LongCalls {
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that one of them has ended; gives the connections that have waited.
+    /// Notes that one of them has ended, and holds nothing any more; gives the connections that have waited for what is free now,
+    /// and all where it was the last one.
     #[must_use = "who waits is to be told"]
-    pub(crate) fn end(&self) -> Vec<ConnectionKey> {
+    pub(crate) fn end(&self, is_free: impl Fn(usize) -> bool) -> Vec<ConnectionKey> {
         let mut waiting = self.waiting.lock();
-        self.count.fetch_sub(1, Ordering::Relaxed);
-        waiting.take(|_| true)
+        let was_last = self.count.fetch_sub(1, Ordering::Relaxed) == 1;
+        let mut is_free = asked_once(is_free);
+        waiting.take(|waits_for| was_last || is_free(waits_for).unwrap_or(true))
+    }
+
+    /// The connections that wait for what is free now that one of several commands of a call has ended, which may have held it.
+    #[must_use = "who waits is to be told"]
+    pub(crate) fn command_ended(&self, is_free: impl Fn(usize) -> bool) -> Vec<ConnectionKey> {
+        let mut is_free = asked_once(is_free);
+        self.waiting.lock().take(|waits_for| is_free(waits_for).unwrap_or(true))
+    }
+
+    /// Whether somebody waits for a shard already: it is held for long.
+    pub(crate) fn is_waited_for(&self, shard: usize) -> bool {
+        self.are_there() && self.waiting.lock().of_shards.contains_key(&shard)
     }
 
     /// The connections that wait: they are to look for themselves, as something else has changed.
@@ -95,13 +131,8 @@ impl LongCalls {
         if !self.are_there() {
             return Vec::new();
         }
-        // Very many may wait for one shard.
-        let mut last = None;
-        let mut is_free = |shard| match last {
-            Some((of, is_free)) if of == shard => is_free,
-            _ => last.insert((shard, is_free(shard))).1,
-        };
-        self.waiting.lock().take(|waits_for| matches!(waits_for, WaitsFor::Shard(shard) if is_free(shard)))
+        let mut is_free = asked_once(is_free);
+        self.waiting.lock().take(|waits_for| is_free(waits_for) == Some(true))
     }
 
     /// Has a connection wait until one of them ends; `false`: there is none, and nobody would wake it.
@@ -116,7 +147,30 @@ impl LongCalls {
     }
 }
 
+/// Asks whether a shard is free once for all that follow one another and wait for it: they may be very many. Of other things
+/// it knows nothing.
+fn asked_once(is_free: impl Fn(usize) -> bool) -> impl FnMut(WaitsFor) -> Option<bool> {
+    let mut last = None;
+    move |waits_for| {
+        let WaitsFor::Shard(shard) = waits_for else { return None };
+        match last {
+            Some((of, is_free)) if of == shard => Some(is_free),
+            _ => Some(last.insert((shard, is_free(shard))).1),
+        }
+    }
+}
+
 impl Engine {
+    /// Whether nobody holds a shard.
+    pub(crate) fn is_free(&self, shard: usize) -> bool {
+        self.shards.try_lock(shard).is_some()
+    }
+
+    /// How long a command waits for a shard before it is put off: not at all for one that others wait for already.
+    pub(crate) fn moment_for(&self, shard: usize) -> Duration {
+        if self.long_calls.is_waited_for(shard) { Duration::ZERO } else { MOMENT }
+    }
+
     /// Tells connections that have waited to go on.
     pub(crate) fn go_on(&self, waiting: Vec<ConnectionKey>) {
         waiting.into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));
@@ -124,7 +178,13 @@ impl Engine {
 
     /// Tells connections to go on whose shards are free.
     pub(crate) fn go_on_where_free(&self) {
-        self.go_on(self.long_calls.wake_where(|shard| self.shards.try_lock(shard).is_some()));
+        self.go_on(self.long_calls.wake_where(|shard| self.is_free(shard)));
+    }
+
+    /// Whether a client may have to wait for a long call, and is told of its end: not while a script is busy, when whoever waits
+    /// is woken at once.
+    pub(crate) fn may_put_off(&self) -> bool {
+        self.long_calls.are_there() && self.scripts.running.busy().is_none()
     }
 
     /// Has a client wait that cannot have what it wants, if a long call may have that; tells whether it does. Its command must
@@ -150,20 +210,28 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_told_at_the_end_of_any_long_call() {
+    fn who_waits_is_told_at_the_end_of_the_long_call_that_held_it_or_of_the_last_one() {
         let calls = LongCalls::default();
-        let [one, other, _] = keys();
+        let [one, other, third] = keys();
         assert!(!calls.are_there() && !calls.wait(one, WaitsFor::Shard(0)), "who comes too late is not left waiting");
+        calls.begin();
         calls.begin();
         calls.begin();
         assert!(calls.wait(one, WaitsFor::Shard(0)) && calls.wait(other, WaitsFor::Readers));
         assert!(calls.wait(one, WaitsFor::Shard(1)), "it is told once all the same");
-        assert_eq!(calls.end(), [one, other]);
+        assert!(calls.wait(third, WaitsFor::Shard(2)));
+        assert_eq!([0, 1, 2].map(|shard| calls.is_waited_for(shard)), [false, true, true]);
+        assert_eq!(calls.end(|shard| shard == 1), [one, other]);
+        assert_eq!([0, 1, 2].map(|shard| calls.is_waited_for(shard)), [false, false, true]);
         assert!(calls.are_there() && calls.wait(other, WaitsFor::Shard(0)));
-        assert_eq!(calls.wake(), [other]);
+        assert_eq!(calls.command_ended(|shard| shard == 0), [other]);
+        assert!(calls.wait(other, WaitsFor::Shard(0)));
+        assert_eq!(calls.wake(), [third, other]);
         assert!(calls.wait(one, WaitsFor::Shard(0)));
-        assert_eq!(calls.end(), [one]);
+        assert_eq!(calls.end(|_| false), []);
+        assert_eq!(calls.end(|_| false), [one], "nobody else would tell it");
         assert!(!calls.are_there() && !calls.wait(one, WaitsFor::Shard(0)));
+        assert!(!calls.is_waited_for(0));
     }
 
     #[test]

@@ -183,7 +183,7 @@ pub(crate) fn command_ended(engine: &Engine) -> bool {
     if LOOKS_AT_NS.get() != NEVER {
         return false;
     }
-    let waiting = engine.long_calls.wake();
+    let waiting = engine.long_calls.command_ended(|shard| engine.is_free(shard));
     let are_there = !waiting.is_empty();
     engine.go_on(waiting);
     are_there
@@ -193,7 +193,7 @@ pub(crate) fn command_ended(engine: &Engine) -> bool {
 fn end_long(engine: &Engine) {
     LOOKS_AT_NS.set(NOT_YET);
     note_taken(engine, 0);
-    engine.go_on(engine.long_calls.end());
+    engine.go_on(engine.long_calls.end(|shard| engine.is_free(shard)));
 }
 
 /// Serves the others, if anybody knows how: a script is busy.

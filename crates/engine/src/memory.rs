@@ -396,8 +396,9 @@ impl Engine {
         let start = worker.random() as usize;
         let (mut looked_at, mut none) = (0, Gone::Nothing);
         let mut worst: Option<(MutexGuard<'_, ShardState>, Victim)> = None;
+        let has_none = || self.has_no_key() || how.policy.volatile_only() && self.has_no_deadline();
         for step in 0..shards {
-            if step >= SHARDS_LOOKED_AT && (worst.is_some() || step == SHARDS_LOOKED_AT && self.has_no_key()) {
+            if step >= SHARDS_LOOKED_AT && (worst.is_some() || step == SHARDS_LOOKED_AT && has_none()) {
                 break;
             }
             let index = (start + step) & (shards - 1);

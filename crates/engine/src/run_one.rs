@@ -122,6 +122,9 @@ impl Engine {
             self.prepare_record(worker, resolved.command, args);
         }
         let flags = resolved.command.flags;
+        if flags.any(Flags::WRITE) {
+            self.unit_changes(worker);
+        }
         let may_change_several = flags.any(Flags::WRITE) && !matches!(resolved.command.run, Run::Key(_));
         if may_change_several {
             worker.stats.keys.begin();

@@ -148,6 +148,8 @@ pub struct Session {
     /// What held when EXEC began to run its queue, while it does: nothing may wait then, nor begin to listen to other clients'
     /// commands.
     pub(crate) in_exec: Option<AtExec>,
+    /// How often its command has come again since it first came (`ServerCx::comes_later`).
+    pub(crate) times_put_off: u32,
     /// Whether what EXEC has written is sent though it began in silence (CLIENT REPLY OFF): then it is messages, and what was
     /// answered once a CLIENT REPLY ON had run.
     pub(crate) exec_is_heard: bool,
@@ -182,6 +184,7 @@ impl Session {
             parked: None,
             tracking: None,
             in_exec: None,
+            times_put_off: 0,
             exec_is_heard: false,
             pausing: None,
             closing: false,

@@ -6,7 +6,7 @@ use crate::blocking::{ReadyKeys, Served};
 use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
-use crate::journal::KnownJournal;
+use crate::journal::{KnownJournal, Unit};
 use crate::lendings::{Owed, Rest};
 use crate::memory::Room;
 use crate::quiet::KnownActivity;
@@ -77,6 +77,8 @@ pub struct Worker {
     pub(crate) served: Vec<Served>,
     /// What the command, transaction or script that runs puts down for the log.
     pub(crate) record: Record,
+    /// The transaction or script that runs.
+    pub(crate) unit: Unit,
     /// Members of the key that is being looked at which have just expired.
     pub(crate) expired_members: Vec<Box<[u8]>>,
     /// Where records go, as far as this worker knows.
@@ -145,6 +147,7 @@ impl Worker {
             ready: ReadyKeys::default(),
             served: Vec::new(),
             record: Record::default(),
+            unit: Unit::default(),
             expired_members: Vec::new(),
             journal: KnownJournal::default(),
             journaled: 0,

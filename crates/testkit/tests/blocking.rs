@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
+use tenon_testkit::info;
 use tenon_testkit::patience::{self, wait_until};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -411,4 +412,28 @@ fn what_comes_with_time_alone_comes_behind_a_pause() {
         !came_before && matches!(heir.receive().expect("an answer"), Value::Array(_))
     });
     assert!(is_claimed);
+}
+
+/// Each looks when its own time has come, and not whenever that of any other has.
+#[test]
+fn many_that_wait_to_claim_look_once_each() {
+    const CLIENTS: usize = 200;
+    let server = server();
+    let mut first = client(&server);
+    call(&mut first, &["XADD", "s", "1-1", "f", "v"]);
+    call(&mut first, &["XGROUP", "CREATE", "s", "g", "0"]);
+    call(&mut first, &["XREADGROUP", "GROUP", "g", "first", "STREAMS", "s", ">"]);
+    let mut waiting: Vec<Resp> = (0..CLIENTS).map(|_| client(&server)).collect();
+    for (number, waiting) in waiting.iter_mut().enumerate() {
+        let name = number.to_string();
+        let words = ["XREADGROUP", "GROUP", "g", &name, "BLOCK", "0", "CLAIM", "2000", "STREAMS", "s", ">"];
+        waiting.send(&words.map(str::as_bytes)).expect("sent");
+    }
+    await_blocked(&mut first, CLIENTS);
+    call(&mut first, &["CONFIG", "RESETSTAT"]);
+    await_blocked(&mut first, CLIENTS - 1);
+    std::thread::sleep(Duration::from_millis(300));
+    // Each look counts as a read of the key.
+    let looks: usize = info::field(&mut first, "stats", "keyspace_hits").parse().expect("it is a number");
+    assert!(looks < CLIENTS * 10, "{looks} looks");
 }

@@ -2,7 +2,8 @@
 //! with one worker. Nothing here depends on how long anything takes, as long as the commands take longer than half a
 //! millisecond.
 
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tenon_client::{Resp, Value};
 use tenon_testkit::patience::PATIENCE;
 use tenon_testkit::server::Server;
@@ -504,4 +505,44 @@ fn what_comes_behind_a_long_command_is_of_the_time_when_it_runs() {
     let began_ms = seconds * 1_000 + micros / 1_000;
     let Value::Int(deadline_ms) = replies[3] else { panic!("{replies:?}") };
     assert!(deadline_ms >= began_ms + 300 + 100_000, "{replies:?}");
+}
+
+/// Each of them takes a slice of the members out and comes again: so many letters are no reason to look at no socket.
+#[test]
+fn others_are_served_while_several_clients_ask_for_what_is_falling_due() {
+    const ASKING: usize = 4;
+    const SERVED: usize = 10;
+    let server = one_worker(&[("enable-debug-command", "yes")]);
+    let (mut client, mut other) = (connect(&server), connect(&server));
+    let mut asking = [(); ASKING].map(|()| connect(&server));
+    assert_eq!(call(&mut client, "DEBUG SET-ACTIVE-EXPIRE 0"), Value::Simple(b"OK".to_vec()));
+    assert_eq!(call(&mut client, "SET k v"), Value::Simple(b"OK".to_vec()));
+    let is_served = (1..=20).any(|round| {
+        call(&mut client, "HSET h stays v");
+        let due = SystemTime::now() + Duration::from_secs(round);
+        let due_ms = due.duration_since(UNIX_EPOCH).expect("it is later").as_millis();
+        for from in (0..MANY).step_by(1_000) {
+            let fields: Vec<String> = (from..from + 1_000).map(|number| format!("{number} v")).collect();
+            call(&mut client, &format!("HSETEX h PXAT {due_ms} FIELDS 1000 {}", fields.join(" ")));
+        }
+        std::thread::sleep(due.duration_since(SystemTime::now()).unwrap_or_default() + Duration::from_millis(100));
+        asking.iter_mut().for_each(|asking| asking.send(&[b"HGET", b"h", b"stays"]).expect("sent"));
+        let is_done = AtomicBool::new(false);
+        let served = std::thread::scope(|scope| {
+            let served = scope.spawn(|| {
+                let mut served = 0;
+                while !is_done.load(Ordering::Relaxed) {
+                    assert_eq!(call(&mut other, "GET k"), bulk("v"));
+                    served += 1;
+                }
+                served
+            });
+            asking.iter_mut().for_each(|asking| assert_eq!(asking.receive().expect("a reply"), bulk("v")));
+            is_done.store(true, Ordering::Relaxed);
+            served.join().expect("it is served")
+        });
+        assert_eq!(call(&mut client, "HLEN h"), Value::Int(1));
+        served >= SERVED
+    });
+    assert!(is_served, "others wait until all that is due has gone");
 }

@@ -34,6 +34,9 @@ const IN_QUEUE: usize = 200;
 /// When those are looked at again whose turn comes in a pause, or while somebody holds what they wait for.
 const LOOK_LATER_MS: u64 = 10;
 
+/// The least time until then: whoever wants what has been idle for no time at all is told by those who change it.
+const LOOK_LEAST_MS: u64 = 5;
+
 /// A client that was served, and is to be told so.
 #[derive(Debug)]
 pub(crate) struct Served {
@@ -169,7 +172,7 @@ impl Engine {
         let now_ns = monotonic_ns();
         let looks = &self.blocking.looks[self.timer_of(waiter)];
         let before_ns = waiter.again_ns.load(Ordering::Relaxed);
-        let again_ns = now_ns.saturating_add(in_ms.saturating_mul(1_000_000)).min(u64::MAX - 1);
+        let again_ns = now_ns.saturating_add(in_ms.max(LOOK_LEAST_MS).saturating_mul(1_000_000)).min(u64::MAX - 1);
         if before_ns != u64::MAX && before_ns > now_ns && before_ns <= again_ns {
             return;
         }
@@ -283,17 +286,29 @@ impl Engine {
         held: &mut dyn Locked,
     ) -> Option<Arc<Waiter>> {
         let (database, key) = (ready.database, &*ready.key);
-        let hash = self.shards.hash(key);
-        let state = held.shard(self.shards.index(hash));
+        let state = held.shard(self.shards.index(self.shards.hash(key)));
         // Almost always nobody waits any more, and the key need not be looked at.
         state.watched.as_ref()?.waiting(database, key)?;
-        let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches: false };
-        let found = cx.find().map(|slot| ValueType::of(cx.entry(slot).value()));
-        self.commit(cx.worker);
+        let found = self.type_of_key(worker, state, database, key);
         let queue = state.watched.as_ref()?.waiting(database, key)?;
         let from = after.map_or(0, |after| queue.partition_point(|waiter| waiter.ticket <= after));
         // As for those whose shards were locked (`Watched::further`): who waits no more is in nobody's way.
         queue.iter().skip(from).find(|waiter| waiter.wakes_for(found) && waiter.is_waiting()).cloned()
+    }
+
+    /// Of what type a key is whose shard is held.
+    fn type_of_key(
+        &self,
+        worker: &mut Worker,
+        state: &mut ShardState,
+        database: usize,
+        key: &[u8],
+    ) -> Option<ValueType> {
+        let hash = self.shards.hash(key);
+        let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches: false };
+        let found = cx.find().map(|slot| ValueType::of(cx.entry(slot).value()));
+        self.commit(cx.worker);
+        found
     }
 
     /// Runs a waiting client's command again, now that a key has changed; it is done, or waits on. The shards of that key
@@ -447,6 +462,7 @@ impl Engine {
     /// Ends the waits of a worker's clients whose time is over, and looks at those that are to be looked at again; in a CLIENT
     /// PAUSE these are left for later, as they may write.
     pub(crate) fn end_due_waits(&self, worker: &mut Worker) {
+        let mut out_of_reach = BTreeSet::new();
         for waiter in self.blocking.looks[worker.index].take_due(monotonic_ns()) {
             if self.pause.is_active() {
                 if waiter.is_waiting() {
@@ -454,7 +470,7 @@ impl Engine {
                 }
                 continue;
             }
-            self.look_soon(worker, &waiter);
+            self.look_soon(worker, &waiter, &mut out_of_reach);
         }
         for waiter in self.blocking.timers[worker.index].take_due(monotonic_ns()) {
             self.end_wait(&waiter, self.timeout_of(&waiter));
@@ -462,16 +478,22 @@ impl Engine {
     }
 
     /// Looks again at a waiter, in a tick, in which nobody serves the worker's clients: at keys of shards that are not to be had
-    /// within a moment a little later.
-    fn look_soon(&self, worker: &mut Worker, waiter: &Arc<Waiter>) {
+    /// within a moment a little later, and no moment is waited for one of them twice. Others who wait for the same keys have
+    /// their own times.
+    fn look_soon(&self, worker: &mut Worker, waiter: &Arc<Waiter>, out_of_reach: &mut BTreeSet<usize>) {
         for (index, key) in self.queues_of(waiter) {
-            match self.lock_several_soon(worker, vec![index]) {
-                Some(held) => {
-                    worker.ready.note(ReadyKey { database: waiter.database, key: key.into() });
-                    self.serve_and_release(worker, held);
-                }
-                None => self.look_again(waiter, Some(LOOK_LATER_MS)),
+            let held = if out_of_reach.contains(&index) { None } else { self.lock_several_soon(worker, vec![index]) };
+            let Some(mut held) = held else {
+                out_of_reach.insert(index);
+                self.look_again(waiter, Some(LOOK_LATER_MS));
+                continue;
+            };
+            self.advance_clock(worker);
+            let found = self.type_of_key(worker, held.shard(index), waiter.database, &key);
+            if waiter.wakes_for(found) && waiter.further.iter().all(|index| held.holds(*index)) {
+                self.serve(worker, waiter, &key, &mut held);
             }
+            self.serve_and_release(worker, held);
         }
     }
 

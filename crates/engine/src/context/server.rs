@@ -2,6 +2,8 @@
 
 use super::KeyCx;
 use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::long_calls::WaitsFor;
 use crate::session::Session;
 use crate::shards::{Locked, ShardState};
 use crate::worker::Worker;
@@ -76,6 +78,46 @@ impl ServerCx<'_> {
             self.one_shard(index, &mut visit);
             index = self.engine.shards.next_with_keys(index + 1);
         }
+    }
+
+    /// Has a command come again later, from its start, that is to look at shards of which a long call holds one, so that no
+    /// thread waits with it. It has done nothing and said nothing yet. One that has come again often goes on, and waits.
+    ///
+    /// # Errors
+    /// [`CmdError::Later`].
+    pub fn comes_later(&mut self, shards: impl IntoIterator<Item = usize>) -> Result<(), CmdError> {
+        /// How often a command is put off before it waits: calls may follow one another of which each holds another shard.
+        const TIMES_MAX: u32 = 16;
+        let times = std::mem::take(&mut self.session.times_put_off);
+        if times >= TIMES_MAX {
+            return Ok(());
+        }
+        for shard in shards {
+            let client = self.session.client.info.key;
+            if self.is_out_of_reach(shard) && self.engine.puts_off(self.worker, client, WaitsFor::Shard(shard)) {
+                self.session.times_put_off = times + 1;
+                return Err(CmdError::Later);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a long call may hold a shard for longer than a moment. Within MULTI and scripts none does.
+    pub fn is_out_of_reach(&self, shard: usize) -> bool {
+        let engine = self.engine;
+        self.held.is_none()
+            && engine.may_put_off()
+            && engine.shards.try_lock_for(shard, engine.moment_for(shard)).is_none()
+    }
+
+    /// The same as [`ServerCx::comes_later`] of all shards that may have keys.
+    ///
+    /// # Errors
+    /// [`CmdError::Later`].
+    pub fn comes_later_for_any(&mut self) -> Result<(), CmdError> {
+        let shards = &self.engine.shards;
+        let next = |from| Some(shards.next_with_keys(from)).filter(|&shard| shard < shards.count());
+        self.comes_later(std::iter::successors(next(0), |&shard| next(shard + 1)))
     }
 
     /// Calls `visit` with one shard, locked.

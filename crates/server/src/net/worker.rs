@@ -57,6 +57,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     /// The events of this turn, and how many of them are dealt with.
     events: usize,
     events_done: usize,
+    /// Whether all events of this turn have had theirs, and letters and the like have it.
+    is_past_events: bool,
     /// Whether what is done now is done in the middle of a call.
     in_call: bool,
     /// Events and letters that came in the middle of a call, to be dealt with in the next turn.
@@ -130,6 +132,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             head: Vec::new(),
             events: 0,
             events_done: 0,
+            is_past_events: false,
             in_call: false,
             postponed_events: Vec::new(),
             postponed_letters: Vec::new(),
@@ -157,10 +160,17 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             self.now = Instant::now();
             let now = self.now;
             self.guarded(worker, |service, worker| service.begin_turn(worker, now));
+            if self.is_past_events {
+                // A call behind the events has lent the loop, and the next one may again: others are not to wait for the last of them.
+                self.events = self.io.wait(Duration::ZERO)?;
+                self.events_done = 0;
+                self.is_past_events = false;
+            }
             if !self.postponed_events.is_empty() {
                 self.deal_with_postponed(worker);
             }
             self.deal_with_events(worker);
+            self.is_past_events = true;
             if !self.slow_lane.is_empty() {
                 self.serve_slow_lane(worker);
             }
@@ -191,6 +201,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             }
             self.events = self.wait(worker)?;
             self.events_done = 0;
+            self.is_past_events = false;
         }
     }
 

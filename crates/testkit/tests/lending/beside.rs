@@ -591,6 +591,35 @@ fn a_waiter_that_is_looked_at_again_is_looked_at_when_its_key_is_free() {
     assert!(claimed.contains(&id), "{claimed}");
 }
 
+/// Many more clients look at all keys than there are threads: none waits with them.
+#[test]
+fn who_looks_at_all_keys_beside_a_script_holds_up_nobody() {
+    let server = one_worker(&[]);
+    let mut client = connect(&server);
+    for number in 0..100 {
+        call(&mut client, &format!("SET k{number} v"));
+    }
+    // It has not written yet.
+    let mut slow = begin(&server, "x", "k1", ("redis.call('GET', KEYS[1])", "return 'ended'"));
+    let commands = ["SCAN 0 COUNT 1000", "KEYS k*", "RANDOMKEY", "DBSIZE", "INFO keyspace"];
+    let mut lookers: Vec<Resp> = commands.iter().flat_map(|_| [(); 2 * THREADS].map(|()| connect(&server))).collect();
+    for (looker, command) in lookers.iter_mut().zip(commands.iter().cycle()) {
+        send(looker, command);
+    }
+    for _ in 0..100 {
+        assert_eq!(call(&mut client, "GET k2"), bulk("v"));
+    }
+    assert_eq!(call(&mut client, "DBSIZE"), Value::Int(100));
+    assert_eq!(end(&server, "x", &mut slow), bulk("ended"));
+    for (looker, command) in lookers.iter_mut().zip(commands.iter().cycle()) {
+        let reply = looker.receive().expect("a reply");
+        assert!(!matches!(reply, Value::Error(_)), "{command}: {reply:?}");
+        if *command == "KEYS k*" {
+            assert!(matches!(&reply, Value::Array(keys) if keys.len() == 100), "{reply:?}");
+        }
+    }
+}
+
 #[test]
 fn a_client_that_watches_what_a_script_holds_may_leave() {
     let server = one_worker(&[]);

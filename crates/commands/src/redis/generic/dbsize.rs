@@ -27,6 +27,7 @@ fn dbsize(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         reply.int(keys as i64);
         return Ok(());
     }
+    cx.comes_later_for_any()?;
     let mut keys = 0;
     cx.all_shards(|_, _, held| {
         held.each(&mut |_, state| {

@@ -26,6 +26,7 @@ pub static KEYS: Command = Command {
 };
 
 fn keys(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    cx.comes_later_for_any()?;
     let pattern = args.get(1).to_vec();
     let walk = KeyWalk::of_database(cx.session.database);
     let mut search = Search { pattern, proto: cx.session.proto, walk, listed: 0, names: OutBuf::new() };

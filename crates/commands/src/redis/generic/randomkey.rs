@@ -33,7 +33,10 @@ const FEW: u64 = 32;
 
 fn randomkey(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let is_few = cx.engine.key_count(cx.session.database).is_some_and(|keys| keys <= FEW);
-    let thrown = if is_few { None } else { throw(cx) };
+    let thrown = if is_few { None } else { throw(cx)? };
+    if thrown.is_none() {
+        cx.comes_later_for_any()?;
+    }
     match thrown.or_else(|| draw(cx)).or_else(|| draw_at_one_moment(cx)) {
         Some(key) => reply.bulk(&key),
         None => reply.null(),
@@ -44,7 +47,7 @@ fn randomkey(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> 
 /// Throws at a random place of a random shard until a live key is hit. The places are numbered up to a bound that no
 /// shard seen so far exceeds, and a throw beyond a shard's last key misses: so keys in full shards are as likely to be
 /// hit as those in others.
-fn throw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
+fn throw(cx: &mut ServerCx<'_>) -> Result<Option<Vec<u8>>, CmdError> {
     let database = cx.session.database;
     let now_ms = cx.worker.clock.now_ms;
     let shards = cx.engine.shards.count();
@@ -55,6 +58,7 @@ fn throw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
         if cx.engine.shards.next_with_keys(index) != index {
             continue;
         }
+        cx.comes_later([index])?;
         let mut hit = None;
         cx.one_shard(index, |_, state| {
             let Some(keyspace) = state.shard.database(database) else { return };
@@ -65,10 +69,10 @@ fn throw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
             }
         });
         if hit.is_some() {
-            return hit;
+            return Ok(hit);
         }
     }
-    None
+    Ok(None)
 }
 
 /// The key at a place in the order of the table, if it is past the last one or its deadline: nothing.

@@ -77,6 +77,11 @@ impl<'a> Options<'a> {
 fn scan(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let cursor = parse_cursor(args.get(1))?;
     let options = Options::parse(args)?;
+    let shards = &cx.engine.shards;
+    if let Some(place) = Place::of(cursor, shards.count()) {
+        let first = shards.next_with_keys(place.shard);
+        cx.comes_later(Some(first).filter(|&first| first < shards.count()))?;
+    }
     reply_page(reply, |page| visit(cx, cursor, &options, |key| page.bulk(key)));
     Ok(())
 }
@@ -96,7 +101,8 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
         if shard != place.shard {
             place = Place { shard, tag: 0 };
         }
-        if shard == shards {
+        // A page ends before a shard that a long call holds.
+        if shard == shards || left < options.page.count && cx.is_out_of_reach(shard) {
             break;
         }
         let next = cx.one_shard(place.shard, |_, state| {
