@@ -134,6 +134,7 @@ impl Engine {
                     stretch_from,
                     (stretch_started, timed_alone),
                 );
+                stretch_from = at;
             }
             if alone {
                 // Others may see what those before it have changed, however long it takes.
@@ -406,6 +407,9 @@ impl Engine {
             }
             (Target::Key(..) | Target::Other(_) | Target::Settled(_), _) => unreachable!("a call is run once"),
         };
+        if !matches!(fate, Fate::Waits) {
+            session.times_put_off = 0;
+        }
         match fate {
             Fate::Done => {}
             Fate::Settled(resolved) => call.target = Target::Settled(resolved),

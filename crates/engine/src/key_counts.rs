@@ -127,6 +127,12 @@ impl Engine {
         Some(of_one_moment.unwrap_or_else(|| sums().into_iter().map(about).collect()))
     }
 
+    /// What is different as soon as a key has come into a database, gone from it or moved; `None` in the middle of a change of several
+    /// keys. (Databases that are counted together count as one.)
+    pub(crate) fn moment_of_keys(&self, database: usize) -> Option<[u64; SUMS]> {
+        Some(self.sums(place_of(database))).filter(|&sums| keys_of(sums).is_some())
+    }
+
     /// Whether it is known that no database has any key, at one moment. The first that has one answers.
     pub(crate) fn has_no_key(&self) -> bool {
         let places = COUNTS.min(self.config.databases() as usize);

@@ -37,6 +37,9 @@ const LOOK_LATER_MS: u64 = 10;
 /// The least time until then: whoever wants what has been idle for no time at all is told by those who change it.
 const LOOK_LEAST_MS: u64 = 5;
 
+/// Times that are as near as this are one: workers tick now and then. Who is looked at too early looks again.
+const LOOKS_TOGETHER_NS: u64 = LOOK_LATER_MS * 1_000_000;
+
 /// A client that was served, and is to be told so.
 #[derive(Debug)]
 pub(crate) struct Served {
@@ -479,7 +482,7 @@ impl Engine {
 
     /// Looks again at a waiter, in a tick, in which nobody serves the worker's clients: at keys of shards that are not to be had
     /// within a moment a little later, and no moment is waited for one of them twice. Others who wait for the same keys have
-    /// their own times.
+    /// their own times; of those whose time has come as well, whoever has waited for longer comes first.
     fn look_soon(&self, worker: &mut Worker, waiter: &Arc<Waiter>, out_of_reach: &mut BTreeSet<usize>) {
         for (index, key) in self.queues_of(waiter) {
             let held = if out_of_reach.contains(&index) { None } else { self.lock_several_soon(worker, vec![index]) };
@@ -489,9 +492,11 @@ impl Engine {
                 continue;
             };
             self.advance_clock(worker);
-            let found = self.type_of_key(worker, held.shard(index), waiter.database, &key);
-            if waiter.wakes_for(found) && waiter.further.iter().all(|index| held.holds(*index)) {
-                self.serve(worker, waiter, &key, &mut held);
+            for due in due_before(held.shard(index), waiter, &key) {
+                let found = self.type_of_key(worker, held.shard(index), due.database, &key);
+                if due.is_waiting() && due.wakes_for(found) && due.further.iter().all(|index| held.holds(*index)) {
+                    self.serve(worker, &due, &key, &mut held);
+                }
             }
             self.serve_and_release(worker, held);
         }
@@ -580,6 +585,15 @@ pub enum Unblocking {
     AsTimeout,
     /// With an error.
     WithError,
+}
+
+/// Those who have waited for a key for longer than one whose time has come, and whose own time has come, too, with that one as
+/// the last.
+fn due_before(state: &ShardState, waiter: &Arc<Waiter>, key: &[u8]) -> Vec<Arc<Waiter>> {
+    let queue = state.watched.as_ref().and_then(|watched| watched.waiting(waiter.database, key));
+    let now_ns = monotonic_ns().saturating_add(LOOKS_TOGETHER_NS);
+    let are_due = queue.into_iter().flatten().take_while(|it| it.ticket <= waiter.ticket);
+    are_due.filter(|it| it.ticket == waiter.ticket || it.again_ns.load(Ordering::Relaxed) <= now_ns).cloned().collect()
 }
 
 /// The different keys that a client waits for.

@@ -88,18 +88,49 @@ impl ServerCx<'_> {
     pub fn comes_later(&mut self, shards: impl IntoIterator<Item = usize>) -> Result<(), CmdError> {
         /// How often a command is put off before it waits: calls may follow one another of which each holds another shard.
         const TIMES_MAX: u32 = 16;
-        let times = std::mem::take(&mut self.session.times_put_off);
-        if times >= TIMES_MAX {
+        if self.session.times_put_off >= TIMES_MAX {
             return Ok(());
         }
         for shard in shards {
             let client = self.session.client.info.key;
             if self.is_out_of_reach(shard) && self.engine.puts_off(self.worker, client, WaitsFor::Shard(shard)) {
-                self.session.times_put_off = times + 1;
+                self.session.times_put_off += 1;
                 return Err(CmdError::Later);
             }
         }
         Ok(())
+    }
+
+    /// Calls `visit` with each shard that may have keys, as they are at one moment: they are looked at one after another, and all
+    /// locked together if what keys there are in the database has changed meanwhile. `begin` makes what is found.
+    ///
+    /// # Errors
+    /// [`CmdError::Later`].
+    pub fn look_at_one_moment<T>(
+        &mut self,
+        begin: impl Fn() -> T,
+        mut visit: impl FnMut(&mut T, &mut Worker, &mut ShardState),
+    ) -> Result<T, CmdError> {
+        let (engine, database) = (self.engine, self.session.database);
+        if self.held.is_none() {
+            self.comes_later_for_any()?;
+            if let Some(before) = engine.moment_of_keys(database) {
+                let mut found = begin();
+                self.each_shard_with_keys(|worker, state| visit(&mut found, worker, state));
+                if engine.moment_of_keys(database) == Some(before) {
+                    return Ok(found);
+                }
+            }
+            self.comes_later(0..engine.shards.count())?;
+        }
+        let mut found = begin();
+        self.all_shards(|_, worker, held| {
+            held.each(&mut |_, state| {
+                visit(&mut found, worker, state);
+                true
+            });
+        });
+        Ok(found)
     }
 
     /// Whether a long call may hold a shard for longer than a moment. Within MULTI and scripts none does.

@@ -27,14 +27,8 @@ fn dbsize(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         reply.int(keys as i64);
         return Ok(());
     }
-    cx.comes_later_for_any()?;
-    let mut keys = 0;
-    cx.all_shards(|_, _, held| {
-        held.each(&mut |_, state| {
-            keys += state.shard.database(database).map_or(0, Keyspace::len);
-            true
-        });
-    });
+    let keys =
+        cx.look_at_one_moment(|| 0, |keys, _, state| *keys += state.shard.database(database).map_or(0, Keyspace::len))?;
     reply.int(keys as i64);
     Ok(())
 }

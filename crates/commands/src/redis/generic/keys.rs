@@ -26,16 +26,30 @@ pub static KEYS: Command = Command {
 };
 
 fn keys(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    cx.comes_later_for_any()?;
-    let pattern = args.get(1).to_vec();
-    let walk = KeyWalk::of_database(cx.session.database);
-    let mut search = Search { pattern, proto: cx.session.proto, walk, listed: 0, names: OutBuf::new() };
-    if are_few(cx) {
-        search.look_at_one_moment(cx);
-        Box::new(search).answer(reply);
-    } else {
+    let pattern = args.get(1);
+    let proto = cx.session.proto;
+    if !are_few(cx) {
+        cx.comes_later_for_any()?;
+        let walk = KeyWalk::of_database(cx.session.database);
+        let search = Search { pattern: pattern.to_vec(), proto, walk, listed: 0, names: OutBuf::new() };
         cx.in_slices(Box::new(search), args, reply);
+        return Ok(());
     }
+    // Else one that others rename from where nobody looks any more to where nobody has looked yet is not listed.
+    let (now_ms, database) = (cx.worker.clock.now_ms, cx.session.database);
+    let (listed, mut names) = cx.look_at_one_moment(
+        || (0, OutBuf::new()),
+        |(listed, names), _, state| {
+            if let Some(keyspace) = state.shard.database(database) {
+                let mut names = Reply::new(names, proto);
+                keyspace.scan(0, usize::MAX, |entry| {
+                    *listed += usize::from(list_if_matching(pattern, entry, now_ms, &mut names));
+                });
+            }
+        },
+    )?;
+    reply.array(listed);
+    reply.out().join(&mut names);
     Ok(())
 }
 
@@ -46,24 +60,6 @@ struct Search {
     walk: KeyWalk<false>,
     listed: usize,
     names: OutBuf,
-}
-
-impl Search {
-    /// Looks at all keys while nobody can rename one from where nobody looks any more to where nobody has looked yet.
-    fn look_at_one_moment(&mut self, cx: &mut ServerCx<'_>) {
-        let (now_ms, database) = (cx.worker.clock.now_ms, cx.session.database);
-        let mut names = Reply::new(&mut self.names, self.proto);
-        cx.all_shards(|_, _, held| {
-            held.each(&mut |_, state| {
-                if let Some(keyspace) = state.shard.database(database) {
-                    keyspace.scan(0, usize::MAX, |entry| {
-                        self.listed += usize::from(list_if_matching(&self.pattern, entry, now_ms, &mut names));
-                    });
-                }
-                true
-            });
-        });
-    }
 }
 
 /// Lists a key if its name matches; tells whether it does.

@@ -34,10 +34,8 @@ const FEW: u64 = 32;
 fn randomkey(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let is_few = cx.engine.key_count(cx.session.database).is_some_and(|keys| keys <= FEW);
     let thrown = if is_few { None } else { throw(cx)? };
-    if thrown.is_none() {
-        cx.comes_later_for_any()?;
-    }
-    match thrown.or_else(|| draw(cx)).or_else(|| draw_at_one_moment(cx)) {
+    let drawn = if thrown.is_none() { draw(cx)? } else { thrown };
+    match drawn {
         Some(key) => reply.bulk(&key),
         None => reply.null(),
     }
@@ -92,27 +90,14 @@ fn nth_live(keyspace: &Keyspace, place: usize, now_ms: u64) -> Option<Vec<u8>> {
     key
 }
 
-/// Looks at every key and keeps one of the live ones.
-fn draw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
-    let mut draw = Draw::new(cx);
-    cx.each_shard_with_keys(|worker, state| draw.look_at(worker, state));
-    draw.end()
-}
-
-/// Does that with all shards locked, if it is not sure that there is no key: one that was renamed from shard to shard may have
-/// been where nobody looked any more.
-fn draw_at_one_moment(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
-    if cx.holds_shards() || cx.engine.key_count(cx.session.database) == Some(0) {
-        return None;
-    }
-    let mut draw = Draw::new(cx);
-    cx.all_shards(|_, worker, held| {
-        held.each(&mut |_, state| {
-            draw.look_at(worker, state);
-            true
-        });
-    });
-    draw.end()
+/// Looks at every key and keeps one of the live ones: at one moment, or one that others rename from shard to shard may be where
+/// nobody looks any more.
+fn draw(cx: &mut ServerCx<'_>) -> Result<Option<Vec<u8>>, CmdError> {
+    let (database, now_ms) = (cx.session.database, cx.worker.clock.now_ms);
+    let keeps_due = cx.engine.pause.mode(now_ms).is_some();
+    let begin = || Draw { database, now_ms, keeps_due, live: Drawn::default(), due: Drawn::default() };
+    let draw = cx.look_at_one_moment(begin, |draw, worker, state| draw.look_at(worker, state))?;
+    Ok(draw.live.key.or(draw.due.key))
 }
 
 /// A draw among all keys of a database. While a CLIENT PAUSE keeps keys that are due, one of these will do where no other is
@@ -126,12 +111,6 @@ struct Draw {
 }
 
 impl Draw {
-    fn new(cx: &ServerCx<'_>) -> Draw {
-        let now_ms = cx.worker.clock.now_ms;
-        let keeps_due = cx.engine.pause.mode(now_ms).is_some();
-        Draw { database: cx.session.database, now_ms, keeps_due, live: Drawn::default(), due: Drawn::default() }
-    }
-
     fn look_at(&mut self, worker: &mut Worker, state: &ShardState) {
         let Some(keyspace) = state.shard.database(self.database) else { return };
         keyspace.scan(0, usize::MAX, |entry| {
@@ -142,10 +121,6 @@ impl Draw {
                 self.due.offer(entry.key(), worker.random());
             }
         });
-    }
-
-    fn end(self) -> Option<Vec<u8>> {
-        self.live.key.or(self.due.key)
     }
 }
 

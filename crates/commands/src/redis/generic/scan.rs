@@ -93,7 +93,7 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
     let now_ms = cx.worker.clock.now_ms;
     let shards = cx.engine.shards.count();
     let Some(mut place) = Place::of(cursor, shards) else { return (0, 0) };
-    let mut left = options.page.count;
+    let (mut left, mut is_first) = (options.page.count, true);
     let mut given = 0;
     let mut past: Vec<Box<[u8]>> = Vec::new();
     while left > 0 {
@@ -101,10 +101,11 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
         if shard != place.shard {
             place = Place { shard, tag: 0 };
         }
-        // A page ends before a shard that a long call holds.
-        if shard == shards || left < options.page.count && cx.is_out_of_reach(shard) {
+        // A page ends before a shard that a long call holds, and may have nothing.
+        if shard == shards || !is_first && cx.is_out_of_reach(shard) {
             break;
         }
+        is_first = false;
         let next = cx.one_shard(place.shard, |_, state| {
             state.shard.database(database)?.scan(place.tag, left, |entry| {
                 progress::count(1);
