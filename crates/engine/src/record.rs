@@ -18,7 +18,8 @@ const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 /// What stands, behind the `#`, before memcached's client flags of the value that the next command stores.
 pub(crate) const FLAGS_ANNOTATION: &[u8] = b"TENON:FLAGS ";
-/// What stands, behind the `#`, where a script has withheld what it has written: what follows may not find what it ran on.
+/// What stands, behind the `#`, where a script has withheld what it has written, or other data has taken the place of what the log
+/// has led to: what follows may not find what it ran on.
 pub(crate) const WITHHELD_ANNOTATION: &[u8] = b"TENON:WITHHELD";
 /// Buffers that have grown beyond this are not kept, in bytes.
 const KEPT_MAX: usize = 1 << 20;
@@ -226,6 +227,11 @@ impl Record {
     /// Withholds what commands do from now on, or does so no more; gives whether it did before.
     pub(crate) fn withhold(&mut self, withheld: bool) -> bool {
         std::mem::replace(&mut self.withheld, withheld)
+    }
+
+    /// Notes that something is missing which was no command's doing.
+    pub(crate) fn omit(&mut self) {
+        self.omits = true;
     }
 
     /// Says, once, that what commands did meanwhile is missing, if they did anything: whoever runs the log again then knows

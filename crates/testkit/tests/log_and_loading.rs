@@ -169,6 +169,30 @@ fn a_rewrite_has_its_moment_behind_a_reload() {
     assert_eq!(call(&mut self::client(&again(server.folder())), "DBSIZE"), Value::Int(1000));
 }
 
+/// What a file had in the place of what the log has led to is not in the log, and what is then written to it fails there.
+#[test]
+fn what_is_written_to_older_data_does_not_stop_a_start() {
+    for reload in ["DEBUG RELOAD NOSAVE", "DEBUG RELOAD NOSAVE NOFLUSH MERGE"] {
+        let settings =
+            [("appendonly", "yes"), ("appendfsync", "always"), ("enable-debug-command", "yes"), ("save", "")];
+        let mut server = Server::tenon(&settings).expect("tenon starts");
+        let mut client = client(&server);
+        ok(&mut client, "MSET k 1 stays 1");
+        ok(&mut client, "SAVE");
+        assert_eq!(call(&mut client, "DEL k"), Value::Int(1));
+        let changes = field(&mut client, "rdb_changes_since_last_save");
+        ok(&mut client, reload);
+        assert_eq!(field(&mut client, "rdb_changes_since_last_save"), changes, "{reload} is nobody's change");
+        ok(&mut client, "RENAME k q");
+        ok(&mut client, "SET later 1");
+        server.kill();
+        let again = again(server.folder());
+        let mut client = self::client(&again);
+        let there = call(&mut client, "MGET stays later");
+        assert_eq!(there, Value::Array(vec![Value::Bulk(b"1".to_vec()), Value::Bulk(b"1".to_vec())]), "{reload}");
+    }
+}
+
 #[test]
 fn a_rewrite_ends_behind_who_reads_the_log_once_more() {
     let settings = [

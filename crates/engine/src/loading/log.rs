@@ -132,7 +132,7 @@ impl Run<'_, '_> {
             let why = if part.lacks_base {
                 "it began while the server ran, and its base was never written"
             } else {
-                "scripts have withheld writes from the log"
+                "scripts have withheld writes from the log, or other data was loaded in its place (DEBUG RELOAD)"
             };
             tracing::warn!(
                 "{} of the commands in the append-only file {} did not find what they ran on and were passed over: {why}",

@@ -42,7 +42,9 @@ impl ServerCx<'_> {
         let engine = self.engine;
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
         let partial = loading.data_is_partial();
-        // As in Redis the log stays as it is: it has led to this data already.
+        self.say_that_data_is_another();
+        let changes = engine.changes();
+        // As in Redis the log stays as it is.
         let was_muted = self.worker.record.mute(true);
         let on_duplicate = match before {
             Before::Flush => {
@@ -58,6 +60,7 @@ impl ServerCx<'_> {
         let go_on = &mut |_| ControlFlow::Continue(());
         let loaded = engine.load_rdb(&loading, self.worker, file, &options, go_on);
         self.worker.record.mute(was_muted);
+        engine.saving.leave_out(engine.changes().saturating_sub(changes));
         drop(partial);
         // Why the log cannot begin has been told.
         let _ = loading.end();
@@ -87,6 +90,7 @@ impl ServerCx<'_> {
         let total_bytes = directory.parts().map_err(LoadError::Open)?.iter().map(|part| part.size).sum();
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
         let partial = loading.data_is_partial();
+        let changes = engine.changes();
         self.forget_all();
         // Who had shards until now has appended: of a record that is longer than the log's buffer the file may have a part.
         engine.sync_aof(WRITE_MAX);
@@ -95,10 +99,20 @@ impl ServerCx<'_> {
         let list = append_only.as_ref().map(|append_only| append_only.hold_list());
         let go_on = &mut |_| ControlFlow::Continue(());
         let loaded = open().and_then(|directory| engine.load_log(&loading, self.worker, &directory, Hands::Own, go_on));
+        engine.saving.leave_out(engine.changes().saturating_sub(changes));
         drop((list, partial));
         // Why the log cannot begin has been told.
         let _ = loading.end();
         loaded
+    }
+
+    /// Says in the log that what is written from here on was written to data that it may not have led to: an older file's, or
+    /// without what others wrote while it was saved. Else a command that fails when it is read back stops the start.
+    fn say_that_data_is_another(&mut self) {
+        let (engine, database) = (self.engine, self.session.database);
+        self.worker.record.omit();
+        self.worker.record.end_withholding(engine.journal_number(), database);
+        engine.commit(self.worker);
     }
 
     /// Lets all data and all libraries go, which is nobody's write: what comes in their place is the same.

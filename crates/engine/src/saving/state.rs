@@ -197,6 +197,11 @@ impl Saving {
         state.running = Some(Running { snapshot: Arc::clone(snapshot), kind, started: Instant::now(), changes });
     }
 
+    /// Notes that so many changes are nobody's: data has gone and come again.
+    pub(crate) fn leave_out(&self, changes: u64) {
+        self.state.lock().saved_changes += changes;
+    }
+
     /// Notes how the one that is under way has ended, and calls `follow` with whether the last one has failed, before anybody is
     /// told so; gives how long it took.
     pub(super) fn ended(&self, outcome: Outcome, now_s: u64, follow: impl FnOnce(bool)) -> Duration {
