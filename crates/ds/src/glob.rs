@@ -3,7 +3,10 @@
 //!
 //! Every element of a pattern other than `*` consumes exactly one byte. So after a mismatch only the latest `*` need
 //! be tried on a longer run, never an earlier one: one backtrack point, and at most `pattern × text` steps where the
-//! recursive matcher can need exponentially many (CVE-2022-36021).
+//! recursive matcher can need exponentially many (CVE-2022-36021). For the same reason what stands behind the last `*` can only
+//! match the text's end, which is compared once. Long matches count as [`progress`].
+
+use crate::progress;
 
 /// Whether ASCII letters of either case are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +30,24 @@ pub fn glob(pattern: &[u8], text: &[u8], case: Case) -> bool {
     let (mut p, mut t) = (0, 0);
     // Where to resume after a mismatch: behind the latest `*`, and the byte of the text its next try starts at.
     let mut resume: Option<(usize, usize)> = None;
+    let mut steps = 0;
     loop {
+        steps += 1;
+        if steps == STEPS_AT_ONCE {
+            progress::count(std::mem::take(&mut steps));
+        }
         if pattern.get(p) == Some(&b'*') {
             p += 1;
             if p == pattern.len() {
                 return true;
             }
             resume = Some((p, t));
+            if let Some(needed) = bytes_to_end(&pattern[p..]) {
+                if text.len() - t < needed {
+                    return false;
+                }
+                (t, resume) = (text.len() - needed, None);
+            }
             continue;
         }
         if t == text.len() && p == pattern.len() {
@@ -55,6 +69,23 @@ pub fn glob(pattern: &[u8], text: &[u8], case: Case) -> bool {
         resume = Some((after_star, start + 1));
         (p, t) = (after_star, start + 1);
     }
+}
+
+/// Steps that are counted at a time: most matches are done by then.
+const STEPS_AT_ONCE: usize = 1_024;
+
+/// How many bytes a pattern matches that has no `*`; `None` if it has one.
+fn bytes_to_end(mut pattern: &[u8]) -> Option<usize> {
+    let mut bytes = 0;
+    while let Some(first) = pattern.first() {
+        if *first == b'*' {
+            return None;
+        }
+        let (_, len) = match_one(pattern, 0, Case::Sensitive);
+        pattern = &pattern[len..];
+        bytes += 1;
+    }
+    Some(bytes)
 }
 
 /// Matches the first element of a non-empty `pattern`, which is not `*`, against one byte. Returns whether it matched
@@ -184,6 +215,17 @@ mod tests {
         assert!(glob(b"Max*[A-C]", b"mAXMEMb", Case::Insensitive));
         assert!(!glob(b"Max*", b"max", Case::Sensitive));
         assert!(!glob(b"[\\A]", b"a", Case::Insensitive), "escaped in brackets: sensitive, as in Redis");
+    }
+
+    /// Nor with one that tries each place for what can only match at the end.
+    #[test]
+    #[cfg_attr(miri, ignore = "hundreds of thousands of steps of safe code")]
+    fn what_is_behind_the_last_star_is_compared_once() {
+        let long = b"a".repeat(2_000_000);
+        let (half, rest) = long.split_at(1_000_000);
+        assert!(!glob(&[b"*", half, b"b"].concat(), &long, Case::Sensitive));
+        assert!(glob(&[b"*", half, b"b"].concat(), &[rest, half, b"b"].concat(), Case::Sensitive));
+        assert!(!glob(b"*[a-c]?\\*b", b"xb", Case::Sensitive), "there is less text than that needs");
     }
 
     /// With exponential matching this test would not end.

@@ -63,7 +63,7 @@ pub(crate) struct State {
     /// The keys and arguments of the run.
     pub(crate) input: Input,
     /// The functions of the library that is being loaded.
-    pub(crate) registering: RefCell<Option<Vec<(crate::library::FunctionInfo, Function)>>>,
+    pub(crate) registering: RefCell<Option<Vec<(crate::library::FunctionInfo, Script)>>>,
     /// cjson's settings, which hold until the script ends.
     pub(crate) json: Rc<cjson::Settings>,
     /// Where the script was when it was stopped.
@@ -207,9 +207,8 @@ pub struct Script {
 }
 
 impl Script {
-    fn keep(lua: &Lua, function: Function) -> Result<Script, Vec<u8>> {
-        let key = lua.create_registry_value(function).map_err(|error| error.to_string().into_bytes())?;
-        Ok(Script { key: Rc::new(key) })
+    pub(crate) fn keep(lua: &Lua, function: Function) -> mlua::Result<Script> {
+        Ok(Script { key: Rc::new(lua.create_registry_value(function)?) })
     }
 }
 
@@ -327,7 +326,7 @@ impl Interpreter {
     /// The compiler's text when it is no script.
     pub fn compile(&self, source: &[u8], name: &str) -> Result<Script, Vec<u8>> {
         let function = self.compile_limited(source, name.as_bytes())?;
-        Script::keep(&self.lua, function)
+        Script::keep(&self.lua, function).map_err(|error| error.to_string().into_bytes())
     }
 
     /// What a compiler makes can be many times as long as the source.
@@ -460,10 +459,7 @@ impl Interpreter {
         };
         match outcome {
             Outcome::Done(_) if registered.is_empty() => Err(b"ERR No functions registered".to_vec()),
-            Outcome::Done(_) => {
-                let kept = |(info, function)| Ok((info, Script::keep(&self.lua, function)?));
-                registered.into_iter().map(kept).collect()
-            }
+            Outcome::Done(_) => Ok(registered),
             Outcome::Failed(failure) => Err([b"ERR Error registering functions: ", &failure.text[..]].concat()),
             Outcome::Stopped(..) => Err(b"ERR Error registering functions: ERR FUNCTION LOAD timeout".to_vec()),
         }

@@ -1,7 +1,7 @@
 //! Function libraries: what stands in their first line, and what they register. Knows no command.
 
 use crate::arguments::get;
-use crate::interpreter::State;
+use crate::interpreter::{Script, State};
 use crate::raise::redis_error;
 use crate::shebang::ScriptFlags;
 use mlua::{Function, Lua, MultiValue, Table, Value};
@@ -105,7 +105,7 @@ pub(crate) fn register(lua: &Lua, state: &State, args: MultiValue) -> mlua::Resu
     if functions.iter().any(|(known, _)| known.name == info.name) {
         return Err(redis_error("Function already exists in the library"));
     }
-    functions.push((info, callback));
+    functions.push((info, Script::keep(lua, callback)?));
     Ok(())
 }
 

@@ -158,7 +158,7 @@ impl Rope {
         let last = self.last_with_room(len + bytes.len(), doubled);
         last.extend_from_slice(bytes);
         if last.len() == CHUNK_LEN {
-            self.full.push(std::mem::take(&mut self.last).into_bytes());
+            self.full.push(without_zeros(std::mem::take(&mut self.last).into_bytes()));
         }
     }
 
@@ -279,6 +279,12 @@ impl Rope {
     }
 }
 
+/// A full chunk, which takes no memory of its own if it is zeros: what had been a hole is one again when it comes from a file.
+fn without_zeros(chunk: Bytes) -> Bytes {
+    // Almost always the first byte tells.
+    if chunk[..] == ZEROS { Bytes::from_static(&ZEROS) } else { chunk }
+}
+
 /// A slice that is gone through.
 fn counted(slice: &[u8]) -> &[u8] {
     progress::count_bytes(slice.len());
@@ -324,6 +330,20 @@ mod tests {
             assert!(rope.last.capacity() <= own + 2 + 64, "{} bytes for {own}", rope.last.capacity());
             assert!(rope.to_vec()[before..offset].iter().all(|byte| *byte == 0));
         }
+    }
+
+    /// As when a string with a hole comes from a file.
+    #[test]
+    #[cfg_attr(miri, ignore = "a million steps of safe code")]
+    fn zeros_that_are_added_are_a_hole_as_far_as_they_fill_chunks() {
+        let mut rope = Rope::from(&vec![0; 5 * CHUNK_LEN + 7][..]);
+        rope.append(b"x");
+        assert!(rope.memory(Looks::ALL) < CHUNK_LEN, "{} bytes", rope.memory(Looks::ALL));
+        rope.write_at(2 * CHUNK_LEN + 1, b"y");
+        let bytes = rope.to_vec();
+        assert_eq!((bytes.len(), bytes[2 * CHUNK_LEN + 1], bytes[5 * CHUNK_LEN + 7]), (5 * CHUNK_LEN + 8, b'y', b'x'));
+        assert_eq!(bytes.iter().filter(|byte| **byte != 0).count(), 2);
+        assert!(ZEROS.iter().all(|byte| *byte == 0), "nobody writes there");
     }
 
     #[test]

@@ -148,6 +148,16 @@ fn functions_are_killed_by_their_own_command() {
 }
 
 #[test]
+fn a_library_may_have_very_many_functions() {
+    let server = tenon(&[]);
+    let mut client = resp(&server);
+    let code = "#!lua name=many\n\
+                for i = 1, 9000 do redis.register_function('f' .. i, function() return i end) end";
+    assert_eq!(call(&mut client, &["FUNCTION", "LOAD", code]), Value::Bulk(b"many".to_vec()));
+    assert_eq!(call(&mut client, &["FCALL", "f8765", "0"]), Value::Int(8765));
+}
+
+#[test]
 fn memory_bombs_end_with_an_error() {
     let server = tenon(&[("workers", "1"), ("script-memory-max", "8mb")]);
     let mut client = resp(&server);
