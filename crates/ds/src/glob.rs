@@ -41,12 +41,10 @@ pub fn glob(pattern: &[u8], text: &[u8], case: Case) -> bool {
             if p == pattern.len() {
                 return true;
             }
-            resume = Some((p, t));
-            if let Some(needed) = bytes_to_end(&pattern[p..]) {
-                if text.len() - t < needed {
-                    return false;
-                }
-                (t, resume) = (text.len() - needed, None);
+            match bytes_to_end(&pattern[p..]) {
+                Some(needed) if needed > text.len() - t => return false,
+                Some(needed) => (t, resume) = (text.len() - needed, None),
+                None => resume = Some((p, t)),
             }
             continue;
         }

@@ -388,33 +388,22 @@ impl Engine {
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Run) => {
-                        let result = if self.onlookers.are_there() {
+                        if self.onlookers.are_there() {
                             self.run_watched(worker, session, resolved, args, &mut reply)
                         } else {
-                            self.run_one(worker, session, resolved, args, &mut reply)
-                        };
-                        match result {
-                            // It has changed nothing and said nothing.
-                            Err(CmdError::Later) if worker.waits_for_another_turn => Fate::Waits,
-                            Err(error) => {
-                                self.answer_error(worker, Some(resolved), &error, &mut reply);
-                                Fate::Done
-                            }
-                            Ok(()) => Fate::Done,
+                            self.run_and_answer(worker, session, resolved, args, &mut reply)
                         }
                     }
                 }
             }
             (Target::Key(..) | Target::Other(_) | Target::Settled(_), _) => unreachable!("a call is run once"),
         };
-        if !matches!(fate, Fate::Waits) {
-            session.times_put_off = 0;
-        }
         match fate {
             Fate::Done => {}
             Fate::Settled(resolved) => call.target = Target::Settled(resolved),
             Fate::Waits => return false,
         }
+        session.times_put_off = 0;
         if silent && (std::mem::take(&mut session.exec_is_heard) || session.reply == ReplyMode::On) {
             out.append(&mut unheard);
         }
@@ -444,7 +433,27 @@ impl Engine {
         !self.pause.holds_up() && !self.onlookers.are_there()
     }
 
-    /// Runs one command that has passed its gate while somebody looks on; gives no error but that it comes again later.
+    /// Runs one command that has passed its gate, and writes its error if it fails.
+    fn run_and_answer(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        resolved: Resolved,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Fate {
+        match self.run_one(worker, session, resolved, args, reply) {
+            Ok(()) => Fate::Done,
+            // It has changed nothing and said nothing.
+            Err(CmdError::Later) if worker.waits_for_another_turn => Fate::Waits,
+            Err(error) => {
+                self.answer_error(worker, Some(resolved), &error, reply);
+                Fate::Done
+            }
+        }
+    }
+
+    /// Does that while somebody looks on.
     #[cold]
     fn run_watched(
         &self,
@@ -453,18 +462,16 @@ impl Engine {
         resolved: Resolved,
         args: &Args<'_>,
         reply: &mut Reply<'_>,
-    ) -> Result<(), CmdError> {
+    ) -> Fate {
         let is_shown = self.monitors.are_watching();
         if is_shown {
             // The command may take its long arguments away: they are made readable for longer.
             (0..args.len()).for_each(|index| _ = args.get(index));
         }
         let measured = self.measure(worker, reply.out().len());
-        match self.run_one(worker, session, resolved, args, reply) {
-            Err(CmdError::Later) => return Err(CmdError::Later),
-            // What it costs has its answer.
-            Err(error) => self.answer_error(worker, Some(resolved), &error, reply),
-            Ok(()) => {}
+        let fate = self.run_and_answer(worker, session, resolved, args, reply);
+        if let Fate::Waits = fate {
+            return fate;
         }
         if let Some(measured) = measured {
             self.note_command_cost(worker, &measured, resolved.command, args, reply.out().len());
@@ -472,7 +479,7 @@ impl Engine {
         if is_shown {
             self.tell_monitors_of(worker, session, resolved.command, args);
         }
-        Ok(())
+        fate
     }
 
     /// Tells those who watch of a session's command that was refused: as in Redis only of EXEC.

@@ -82,8 +82,7 @@ impl Engine {
         let looks_for_readers = possible.lending && (fate == Fate::Changes || is_due);
         if possible.long_call {
             // That a busy script holds the shard is found where it is locked.
-            let is_held = self.shards.try_lock_for(shard, self.moment_for(shard)).is_none();
-            if is_held && self.puts_off(worker, client, WaitsFor::Shard(shard)) {
+            if self.stays_held(shard) && self.puts_off(worker, client, WaitsFor::Shard(shard)) {
                 return Ok(true);
             }
         }

@@ -171,6 +171,11 @@ impl Engine {
         if self.long_calls.is_waited_for(shard) { Duration::ZERO } else { MOMENT }
     }
 
+    /// Whether somebody holds a shard for longer than a command waits for it.
+    pub(crate) fn stays_held(&self, shard: usize) -> bool {
+        self.shards.try_lock_for(shard, self.moment_for(shard)).is_none()
+    }
+
     /// Tells connections that have waited to go on.
     pub(crate) fn go_on(&self, waiting: Vec<ConnectionKey>) {
         waiting.into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));

@@ -230,6 +230,12 @@ impl Shards {
         self.count()
     }
 
+    /// All shards from this one on that may have keys, in order.
+    pub fn with_keys_from(&self, from: usize) -> impl Iterator<Item = usize> {
+        let next = |from| Some(self.next_with_keys(from)).filter(|&shard| shard < self.count());
+        std::iter::successors(next(from), move |&shard| next(shard + 1))
+    }
+
     /// Notes that a key of the shard has very many members with deadlines. The caller holds the shard's lock.
     pub(crate) fn note_many_deadlines(&self, shard: &mut Shard) {
         if !shard.has_many_deadlines() {

@@ -1,6 +1,7 @@
 //! What a newcomer reads when the server has started. A pure function of facts; prints nothing itself.
 
 use crate::net::{Address, Bound, FrontEnd, Takes};
+use crate::whole_path::whole_path;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -84,11 +85,7 @@ fn how_to_try(bound: &[Bound]) -> Option<String> {
 
 fn redis_cli(address: &Address) -> String {
     match address {
-        Address::Unix(path) => {
-            // Who reads this need not be where the server is.
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-            format!("redis-cli -s {}", path.display())
-        }
+        Address::Unix(path) => format!("redis-cli -s {}", whole_path(path).display()),
         Address::Inet(address) => {
             let mut command = "redis-cli".to_owned();
             let host = reachable_host(address);

@@ -19,3 +19,4 @@ pub mod signals;
 mod supervisor;
 pub mod syslog;
 mod tls;
+mod whole_path;

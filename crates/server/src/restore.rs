@@ -2,6 +2,7 @@
 
 use crate::progress::ProgressLine;
 use crate::shutdown::Shutdown;
+use crate::whole_path::whole_path;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
@@ -197,14 +198,10 @@ fn load_snapshot(
             Ok(true)
         }
         Err(LoadError::Cancelled) => Ok(false),
-        Err(error) => {
-            // Who reads this need not be where the server is.
-            let path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-            let whole = path.display();
-            Err(format!(
-                "cannot load '{name}': {error}. The file stays as it is; 'tenon check rdb {whole}' looks through it"
-            ))
-        }
+        Err(error) => Err(format!(
+            "cannot load '{name}': {error}. The file stays as it is; 'tenon check rdb {}' looks through it",
+            whole_path(&path).display()
+        )),
     }
 }
 

@@ -174,14 +174,8 @@ fn the_end_saves_where_that_is_wanted() {
     let shutdown: End = |_, client| _ = client.call(&[b"SHUTDOWN"]);
     let shutdown_save: End = |_, client| _ = client.call(&[b"SHUTDOWN", b"SAVE"]);
     let shutdown_nosave: End = |_, client| _ = client.call(&[b"SHUTDOWN", b"NOSAVE"]);
-    let sigterm: End = |server, _| {
-        let pid = server.pid().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
-    };
-    let sigint: End = |server, _| {
-        let pid = server.pid().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
-    };
+    let sigterm: End = |server, _| signal(server, "-TERM");
+    let sigint: End = |server, _| signal(server, "-INT");
     let points: &[(&str, &str)] = &[("save", "3600 1")];
     let term_saves: &[(&str, &str)] = &[("shutdown-on-sigterm", "save now")];
     let int_saves_not: &[(&str, &str)] = &[("save", "3600 1"), ("shutdown-on-sigint", "nosave")];
@@ -217,16 +211,25 @@ fn a_signal_that_is_to_ends_the_process_although_nothing_can_be_saved() {
     let mut client = client(&server);
     ok(&mut client, "SET key value");
     ok(&mut client, "DEBUG FAULTS write:enospc");
-    let kill = |signal: &str| {
-        let pid = server.pid().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill runs").success());
-    };
-    kill("-INT");
+    signal(&server, "-INT");
     wait_until("the failure", || server.log().contains("the data could not be saved"));
     ok(&mut client, "SET key other");
-    kill("-TERM");
+    signal(&server, "-TERM");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
     assert!(!server.folder().join("dump.rdb").exists());
+}
+
+/// Has the log refuse writes: its next file has no room.
+fn take_room(client: &mut Resp) {
+    ok(client, "DEBUG FAULTS room:enospc");
+    call(client, "BGREWRITEAOF");
+    wait_until("the refusal", || text(call(client, "SET key other")).starts_with("MISCONF"));
+}
+
+/// Sends the server a signal by its name for `kill`.
+fn signal(server: &Server, name: &str) {
+    let pid = server.pid().to_string();
+    assert!(Command::new("kill").args([name, &pid]).status().expect("kill runs").success());
 }
 
 #[test]
@@ -241,13 +244,9 @@ fn the_end_saves_although_the_log_cannot_be_written_where_it_is_forced() {
         let mut server = Server::tenon(&settings).expect("tenon starts");
         let mut client = client(&server);
         ok(&mut client, "SET key value");
-        // The next file of the log has no room.
-        ok(&mut client, "DEBUG FAULTS room:enospc");
-        call(&mut client, "BGREWRITEAOF");
-        wait_until("the refusal", || text(call(&mut client, "SET key other")).starts_with("MISCONF"));
+        take_room(&mut client);
         if is_signal {
-            let pid = server.pid().to_string();
-            assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+            signal(&server, "-TERM");
         } else {
             assert!(client.call(&[b"SHUTDOWN", b"SAVE", b"FORCE"]).is_err(), "the connection ends");
         }
@@ -264,13 +263,10 @@ fn a_log_that_has_no_room_for_more_does_not_stop_the_end() {
         let mut server = Server::tenon(&settings).expect("tenon starts");
         let mut writer = client(&server);
         ok(&mut writer, "SET key value");
-        ok(&mut writer, "DEBUG FAULTS room:enospc");
-        call(&mut writer, "BGREWRITEAOF");
-        wait_until("the refusal", || text(call(&mut writer, "SET key other")).starts_with("MISCONF"));
+        take_room(&mut writer);
         wait_until("the rewrite's end", || info(&mut writer, "aof_rewrite_in_progress") == "0");
         if is_signal {
-            let pid = server.pid().to_string();
-            assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+            signal(&server, "-TERM");
         } else {
             assert!(writer.call(&[b"SHUTDOWN", b"NOSAVE"]).is_err(), "{}", server.log());
         }
@@ -292,8 +288,7 @@ fn of_a_save_that_the_end_interrupts_nothing_stays() {
         ok(&mut client, "SET key value");
         ok(&mut client, "DEBUG FAULTS write:slow=300");
         let sigint = || {
-            let pid = server.pid().to_string();
-            assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
+            signal(&server, "-INT");
         };
         if insists {
             sigint();
@@ -554,8 +549,7 @@ fn what_a_call_that_is_under_way_still_writes_is_saved_at_the_end() {
         writer.send(&[b"EVAL", script, b"0"]).expect("it is sent");
         wait_until("the script", || server.log().contains("it has begun"));
         if ends == "SIGTERM" {
-            let pid = server.pid().to_string();
-            assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+            signal(&server, "-TERM");
         } else {
             other.send(&[b"SHUTDOWN", b"SAVE"]).expect("it is sent");
         }

@@ -505,7 +505,8 @@ impl Engine {
                     self.serve(worker, &due, &key, &mut held);
                 }
             }
-            self.serve_and_release(worker, held);
+            self.release(worker, held);
+            self.tell_served(worker);
         }
     }
 

@@ -73,10 +73,8 @@ impl ServerCx<'_> {
 
     /// Calls `visit` with each shard that may have keys, in the same way.
     pub fn each_shard_with_keys(&mut self, mut visit: impl FnMut(&mut Worker, &mut ShardState)) {
-        let mut index = self.engine.shards.next_with_keys(0);
-        while index < self.engine.shards.count() {
+        for index in self.engine.shards.with_keys_from(0) {
             self.one_shard(index, &mut visit);
-            index = self.engine.shards.next_with_keys(index + 1);
         }
     }
 
@@ -135,10 +133,7 @@ impl ServerCx<'_> {
 
     /// Whether a long call may hold a shard for longer than a moment. Within MULTI and scripts none does.
     pub fn is_out_of_reach(&self, shard: usize) -> bool {
-        let engine = self.engine;
-        self.held.is_none()
-            && engine.may_put_off()
-            && engine.shards.try_lock_for(shard, engine.moment_for(shard)).is_none()
+        self.held.is_none() && self.engine.may_put_off() && self.engine.stays_held(shard)
     }
 
     /// The same as [`ServerCx::comes_later`] of all shards that may have keys.
@@ -146,9 +141,7 @@ impl ServerCx<'_> {
     /// # Errors
     /// [`CmdError::Later`].
     pub fn comes_later_for_any(&mut self) -> Result<(), CmdError> {
-        let shards = &self.engine.shards;
-        let next = |from| Some(shards.next_with_keys(from)).filter(|&shard| shard < shards.count());
-        self.comes_later(std::iter::successors(next(0), |&shard| next(shard + 1)))
+        self.comes_later(self.engine.shards.with_keys_from(0))
     }
 
     /// Calls `visit` with one shard, locked.

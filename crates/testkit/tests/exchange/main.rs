@@ -7,11 +7,11 @@ mod values;
 
 use side::{PATIENCE, Side};
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Stream, Value};
 use tenon_testkit::info::field;
 use tenon_testkit::patience::{self, wait_for, wait_until};
+use tenon_testkit::ports::free_port;
 use tenon_testkit::target::Dialect;
 
 /// Takes every key from one side to the other and back, and to the first side again under another name.
@@ -322,10 +322,7 @@ fn a_pause_is_answered_behind_what_migrate_deletes() {
 fn a_key_that_is_on_its_way_is_not_read_by_another_migrate() {
     const NAMES: usize = 30_000;
     let slow = Slow::start();
-    let nobody = {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener.local_addr().expect("it has one").port()
-    };
+    let nobody = free_port();
     let mut one = Side::tenon(&[("workers", "2")]);
     let (mut sender, mut late) = (one.another(), one.another());
     // Keys that are not there take it some time to look for.

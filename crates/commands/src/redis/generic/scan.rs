@@ -79,8 +79,7 @@ fn scan(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let options = Options::parse(args)?;
     let shards = &cx.engine.shards;
     if let Some(place) = Place::of(cursor, shards.count()) {
-        let first = shards.next_with_keys(place.shard);
-        cx.comes_later(Some(first).filter(|&first| first < shards.count()))?;
+        cx.comes_later(shards.with_keys_from(place.shard).next())?;
     }
     reply_page(reply, |page| visit(cx, cursor, &options, |key| page.bulk(key)));
     Ok(())
