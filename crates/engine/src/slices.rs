@@ -106,8 +106,9 @@ impl Engine {
         let unanswered = out.len();
         work.answer(&mut Reply::new(if is_silent { &mut unheard } else { &mut *out }, session.proto));
         self.note_large_answer(worker.clock.now_ms, &session.client, &args.view(), out.len() - unanswered);
-        // From here on it is output, as far as it is not sent at once.
+        // From here on it is output, as far as it is not sent at once, or nothing: freeing much of it takes its time.
         self.note_unsent(&session.client, out.len(), out.memory());
+        drop(unheard);
         drop(taken);
         let took_ns = took_ns + (monotonic_ns() - started_ns);
         self.note_sliced(worker, session, &args.view(), took_ns, took_ns - counted_ns);

@@ -148,18 +148,26 @@ impl KeyCx<'_> {
         self.look_at_size(slot.expect("it was just stored"));
     }
 
+    /// Does what removes a key and adds one, in whichever database: nobody counts keys in its middle.
+    pub fn as_one_change<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        self.worker.stats.keys.begin();
+        let result = work(self);
+        self.worker.stats.keys.end();
+        result
+    }
+
     /// Stores an entry's value that came from another key, with its deadline, flags and access bits (RENAME, COPY,
     /// MOVE). A CAS token stays behind: this is another item.
     pub fn store_moved(&mut self, value: NewValue<'_>, meta: &Meta) {
         let deadline = meta.deadline_ms.map_or(Deadline::Clear, Deadline::At);
         // What was there is no value that changes: it goes, and the key is new.
-        self.worker.stats.keys.begin();
-        if let Some(slot) = self.find() {
-            let displaced = self.remove(slot);
-            self.worker.discard(displaced);
-        }
-        let slot = self.store_in_slot(None, value, deadline, meta.flags, None);
-        self.worker.stats.keys.end();
+        let slot = self.as_one_change(|cx| {
+            if let Some(slot) = cx.find() {
+                let displaced = cx.remove(slot);
+                cx.worker.discard(displaced);
+            }
+            cx.store_in_slot(None, value, deadline, meta.flags, None)
+        });
         self.entry_mut(slot).set_access(meta.access);
     }
 

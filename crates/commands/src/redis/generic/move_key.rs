@@ -33,8 +33,10 @@ fn move_key(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
         reply.int(0);
         return Ok(Effect::Unchanged);
     };
-    let entry = cx.take(slot);
-    put(&mut cx.in_database(database), entry);
+    cx.as_one_change(|cx| {
+        let entry = cx.take(slot);
+        put(&mut cx.in_database(database), entry);
+    });
     // That the one is gone and the other there is one change.
     cx.count_changes(-1);
     cx.notify(EventClass::GENERIC, "move_from");
