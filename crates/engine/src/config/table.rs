@@ -447,7 +447,7 @@ settings! {
     stop_writes_on_bgsave_error: bool {
         name: "stop-writes-on-bgsave-error", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
     }
-    /// Whether strings in files are compressed, if they are no longer than 16 MiB.
+    /// Whether strings in files are compressed where that makes them shorter.
     rdbcompression: bool { name: "rdbcompression", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence }
     /// Whether files end with a checksum.
     rdbchecksum: bool {

@@ -12,9 +12,8 @@ use tenon_store::types::{
 use tenon_wire::rdb::Writer;
 use tenon_wire::resp::double::write_double;
 
-/// Strings in chunks are compressed up to this length, in bytes: longer ones would take too long while their shard is
-/// locked.
-const COMPRESSED_LEN_MAX: usize = 16 << 20;
+/// Strings in chunks up to this length, in bytes, are written as any other: they may be integers.
+const IN_ONE_PIECE: usize = 16 << 10;
 /// Bytes up to which Redis takes a listpack.
 const LISTPACK_LEN_MAX: usize = 1 << 30;
 
@@ -89,11 +88,8 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
     match view(value) {
         View::Int(int) => writer.int_string(int),
         View::Bytes(bytes) => writer.string(bytes),
-        View::Rope(rope) if rope.len() <= COMPRESSED_LEN_MAX => writer.string(&rope.to_vec()),
-        View::Rope(rope) => {
-            writer.length(rope.len() as u64);
-            rope.slices().for_each(|slice| writer.raw(slice));
-        }
+        View::Rope(rope) if rope.len() <= IN_ONE_PIECE => writer.string(&rope.to_vec()),
+        View::Rope(rope) => writer.string_in_pieces(rope.len(), rope.slices()),
         View::List(ListRef::Packed(node)) => {
             writer.length(1);
             write_node(writer, node);

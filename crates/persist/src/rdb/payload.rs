@@ -54,7 +54,7 @@ pub fn dump(value: ValueRef<'_>, client_flags: u32) -> Vec<u8> {
     // It, and what is compressed.
     progress::will_take(2 * len);
     let mut payload = Vec::with_capacity(len + PAYLOAD_BESIDE);
-    let mut writer = Writer::new(&mut payload, Compression::On);
+    let mut writer = Writer::new(&mut payload, Compression::Quick);
     writer.byte(kind_of(value));
     write_value(&mut writer, value);
     write_extras(&mut writer, value, client_flags);
@@ -68,7 +68,7 @@ pub fn dump(value: ValueRef<'_>, client_flags: u32) -> Vec<u8> {
 /// How many bytes a value takes in a file or a payload, without its kind.
 pub fn serialized_len(value: ValueRef<'_>) -> usize {
     let mut bytes = Vec::new();
-    write_value(&mut Writer::new(&mut bytes, Compression::On), value);
+    write_value(&mut Writer::new(&mut bytes, Compression::Quick), value);
     bytes.len()
 }
 

@@ -4,6 +4,7 @@ mod content;
 mod packed;
 mod slices;
 mod streams;
+mod strings;
 
 use content::{Content, Deadlines, LIMITS, check_round_trip, content, loaded, payload_of};
 use proptest::prelude::*;

@@ -259,7 +259,7 @@ impl Rope {
     }
 
     /// The slices that make up the string, in order.
-    pub fn slices(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn slices(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.full.iter().map(|chunk| &chunk[..]).chain([&self.last[..]]).map(counted)
     }
 

@@ -28,6 +28,10 @@ pub fn commands() -> Vec<(String, Vec<Vec<u8>>)> {
         add(&format!("pattern-{len}"), vec![text("SET"), text("{name}"), pattern(len)]);
     }
     add("bits", words("SETBIT {name} 100000 1"));
+    // Longer than what is compressed while others wait, and compressed in pieces.
+    add("bits-far", words("SETBIT {name} 140000000 1"));
+    add("bits-far", words("SETRANGE {name} 9000000 word"));
+    add("long", vec![text("SET"), text("{name}"), [pattern(1_500_000), noise(300_000, 7)].concat()]);
     add("counted", words("PFADD {name} a b c d"));
     let element = |number: usize, len: usize| -> Vec<u8> {
         let mut element = format!("{number}:").into_bytes();

@@ -81,6 +81,23 @@ pub fn lzf_compress(input: &[u8], out: &mut [u8]) -> Option<usize> {
     }
 }
 
+/// Appends the compressed form of `input`, which is one byte in 32 longer than it where nothing in it repeats. What is
+/// appended for several inputs stands for all of them.
+pub(super) fn lzf_append(input: &[u8], out: &mut Vec<u8>) {
+    let begin = out.len();
+    out.resize(begin + input.len() + input.len().div_ceil(LITERAL_MAX), 0);
+    let len = lzf_compress(input, &mut out[begin..]).expect("it never becomes longer than that");
+    out.truncate(begin + len);
+}
+
+/// Appends what decompresses to `input`, as it is.
+pub(super) fn lzf_append_plain(input: &[u8], out: &mut Vec<u8>) {
+    for run in input.chunks(LITERAL_MAX) {
+        out.push(run.len() as u8 - 1);
+        out.extend_from_slice(run);
+    }
+}
+
 /// A place in the input, as short as the input allows; 0 is none.
 trait Position: Copy {
     fn behind(at: usize) -> Self;

@@ -9,7 +9,7 @@
 //!   11000011 length length bytes  a string that is compressed: of how many bytes, to how many
 //! ```
 
-use super::lzf_compress;
+use super::lzf::{lzf_append, lzf_append_plain, lzf_compress};
 use crate::resp::number::parse_i64;
 
 /// Strings up to this length are looked at for being an integer, in bytes: 32 bits have no more digits and a sign.
@@ -20,7 +20,11 @@ const PLAIN_LEN_MAX: usize = 20;
 const SHORT_LEN_MAX: usize = 128;
 /// Bytes that compressing must save at least.
 const SAVED_MIN: usize = 4;
+/// Bytes up to which a string is compressed where others wait meanwhile; of longer ones what is zeros is.
+const QUICK_LEN_MAX: usize = 16 << 20;
 
+/// The first byte of a length of 32 bits.
+const LEN_32: u8 = 0x80;
 /// The first bytes of special strings.
 pub(super) const INT_8: u8 = 0;
 pub(super) const INT_16: u8 = 1;
@@ -33,6 +37,8 @@ pub(super) const SPECIAL: u8 = 0xC0;
 pub enum Compression {
     /// They are.
     On,
+    /// They are, but for very long ones, of which only what is zeros is: others wait meanwhile.
+    Quick,
     /// They are written as they are.
     Off,
 }
@@ -68,7 +74,7 @@ impl<'s> Writer<'s> {
             0..=0x3F => self.byte(len as u8),
             0x40..=0x3FFF => self.raw(&[0x40 | (len >> 8) as u8, len as u8]),
             0x4000..=0xFFFF_FFFF => {
-                self.byte(0x80);
+                self.byte(LEN_32);
                 self.raw(&(len as u32).to_be_bytes());
             }
             _ => {
@@ -91,11 +97,59 @@ impl<'s> Writer<'s> {
         {
             return;
         }
-        if self.compression == Compression::On && text.len() > PLAIN_LEN_MAX && self.compressed(text) {
+        if self.compression != Compression::Off && text.len() > PLAIN_LEN_MAX && self.compressed(text) {
             return;
         }
         self.length(text.len() as u64);
         self.raw(text);
+    }
+
+    /// A string of `len` bytes that is no integer and lies in pieces, best of some hundred KiB: each is compressed by itself.
+    pub fn string_in_pieces<'p>(&mut self, len: usize, pieces: impl Iterator<Item = &'p [u8]> + Clone) {
+        let only_zeros = match self.compression {
+            Compression::Off => true,
+            Compression::On => false,
+            Compression::Quick => len > QUICK_LEN_MAX,
+        };
+        let pays = || !only_zeros || self.compression != Compression::Off && pieces.clone().any(is_zeros);
+        if len > PLAIN_LEN_MAX
+            && u32::try_from(len).is_ok()
+            && pays()
+            && self.compressed_pieces(len, pieces.clone(), only_zeros)
+        {
+            return;
+        }
+        self.length(len as u64);
+        pieces.for_each(|piece| self.raw(piece));
+    }
+
+    /// Writes the string compressed, if that is shorter; tells whether it did.
+    fn compressed_pieces<'p>(&mut self, len: usize, pieces: impl Iterator<Item = &'p [u8]>, only_zeros: bool) -> bool {
+        let begin = self.out.len();
+        // The longest form of a length, in which it can be written later.
+        self.raw(&[SPECIAL | COMPRESSED, LEN_32, 0, 0, 0, 0]);
+        self.length(len as u64);
+        let first = self.out.len();
+        // A hole is the same piece again and again.
+        let mut before = (&[][..], first..first);
+        for piece in pieces {
+            let from = self.out.len();
+            if std::ptr::eq(piece, before.0) {
+                self.out.extend_from_within(before.1.clone());
+            } else if only_zeros && !is_zeros(piece) {
+                lzf_append_plain(piece, self.out);
+            } else {
+                lzf_append(piece, self.out);
+            }
+            if self.out.len() - first > len - SAVED_MIN {
+                self.out.truncate(begin);
+                return false;
+            }
+            before = (piece, from..self.out.len());
+        }
+        let compressed = (self.out.len() - first) as u32;
+        self.out[begin + 2..][..4].copy_from_slice(&compressed.to_be_bytes());
+        true
     }
 
     /// Writes the string compressed, if that is shorter; tells whether it did.
@@ -142,5 +196,84 @@ impl<'s> Writer<'s> {
             return false;
         }
         true
+    }
+}
+
+/// Whether there is nothing but zeros, and something.
+fn is_zeros(bytes: &[u8]) -> bool {
+    // Compared with itself, a byte further on: the library compares many at once.
+    bytes.first() == Some(&0) && bytes[1..] == bytes[..bytes.len() - 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reader;
+    use super::*;
+
+    fn in_pieces(pieces: &[Vec<u8>], compression: Compression) -> Vec<u8> {
+        let len = pieces.iter().map(Vec::len).sum();
+        let mut out = b"before".to_vec();
+        Writer::new(&mut out, compression).string_in_pieces(len, pieces.iter().map(|piece| &piece[..]));
+        let written = out.split_off(6);
+        assert_eq!(out, b"before");
+        assert_eq!(
+            Reader::new(&mut &written[..], len).string().expect("it is one"),
+            pieces.concat(),
+            "{compression:?}"
+        );
+        written
+    }
+
+    fn noise(len: usize) -> Vec<u8> {
+        let mut random = 1u32;
+        std::iter::repeat_with(|| {
+            random = random.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+            (random >> 24) as u8
+        })
+        .take(len)
+        .collect()
+    }
+
+    #[test]
+    fn pieces_are_one_string() {
+        const LEN: usize = 40_000;
+        let (zeros, noise, text) = (vec![0; LEN], noise(LEN), b"abcabcd ".repeat(LEN / 8));
+        let on = |pieces: &[&Vec<u8>]| {
+            let pieces: Vec<Vec<u8>> = pieces.iter().map(|piece| piece.to_vec()).collect();
+            in_pieces(&pieces, Compression::Off);
+            assert_eq!(in_pieces(&pieces, Compression::Quick), in_pieces(&pieces, Compression::On));
+            in_pieces(&pieces, Compression::On).len()
+        };
+        assert!(on(&[&zeros, &zeros, &zeros]) < 3 * LEN / 80);
+        assert!(on(&[&text, &noise, &text, &vec![1]]) < LEN + LEN / 10);
+        // As they are, if that is shorter.
+        assert_eq!(on(&[&noise, &noise, &vec![7; 100]]), 5 + 2 * LEN + 100);
+        assert_eq!(on(&[&vec![], &vec![0; 20]]), 21);
+        assert_eq!(on(&[&vec![0; 20], &vec![0]]), 1 + 5 + 1 + 5 + 2);
+    }
+
+    #[test]
+    fn the_same_piece_again_and_again_is_compressed_once_and_written_each_time() {
+        let (hole, other) = (vec![0; 5_000], b"abcabcd ".repeat(600));
+        let pieces = [&hole[..], &hole[..], &other[..], &other[..], &hole[..], &hole[..100]];
+        let mut written = Vec::new();
+        let mut writer = Writer::new(&mut written, Compression::On);
+        writer.string_in_pieces(pieces.concat().len(), pieces.into_iter());
+        assert!(written.len() < 1_000);
+        assert_eq!(Reader::new(&mut &written[..], usize::MAX).string().expect("it is one"), pieces.concat());
+    }
+
+    #[test]
+    fn where_others_wait_zeros_alone_of_a_very_long_string_are_compressed() {
+        let text = b"abcabcd ".repeat(100_000);
+        let texts = vec![text.clone(); 1 + QUICK_LEN_MAX / text.len()];
+        let len = texts.len() * text.len();
+        assert_eq!(in_pieces(&texts, Compression::Quick).len(), 5 + len);
+        assert!(in_pieces(&texts, Compression::On).len() < len / 50);
+        let mut holes = vec![vec![0; text.len()]; texts.len()];
+        holes.extend([text.clone(), vec![1; 10]]);
+        let written = in_pieces(&holes, Compression::Quick).len();
+        assert!((text.len()..text.len() + text.len() / 16 + len / 80).contains(&written), "{written}");
+        assert_eq!(in_pieces(&holes, Compression::Off).len(), 5 + len + text.len() + 10);
     }
 }
