@@ -15,8 +15,8 @@ const MATCH_MIN: usize = 3;
 const MATCH_MAX: usize = 264;
 /// How far back a repetition reaches at most, in bytes.
 const REACH: usize = 8192;
-/// Bits of the table's index for the longest inputs.
-const TABLE_BITS_MAX: u32 = 14;
+/// Bits of the table's index for inputs that are longer than a repetition reaches.
+const TABLE_BITS: u32 = 14;
 /// Inputs up to so many bytes have a table of bytes, and one of two bytes each, on the stack.
 const SHORT_LEN_MAX: usize = 64;
 const MIDDLE_LEN_MAX: usize = 1024;
@@ -74,10 +74,11 @@ pub fn lzf_compress(input: &[u8], out: &mut [u8]) -> Option<usize> {
         compress(input, out, &mut [0u8; 2 * SHORT_LEN_MAX])
     } else if len <= MIDDLE_LEN_MAX {
         compress(input, out, &mut [0u16; MIDDLE_LEN_MAX])
+    } else if len <= REACH {
+        compress(input, out, &mut vec![0u16; len.next_power_of_two()])
     } else {
         u32::try_from(len).ok()?;
-        let bits = (usize::BITS - len.leading_zeros()).min(TABLE_BITS_MAX);
-        compress(input, out, &mut vec![0u32; 1 << bits])
+        compress(input, out, &mut vec![0u32; 1 << TABLE_BITS])
     }
 }
 
@@ -100,11 +101,14 @@ pub(super) fn lzf_append_plain(input: &[u8], out: &mut Vec<u8>) {
 
 /// A place in the input, as short as the input allows; 0 is none.
 trait Position: Copy {
+    /// Whether inputs are longer than a repetition reaches.
+    const MAY_BE_FAR: bool;
     fn behind(at: usize) -> Self;
     fn index(self) -> usize;
 }
 
 impl Position for u8 {
+    const MAY_BE_FAR: bool = false;
     fn behind(at: usize) -> u8 {
         at as u8 + 1
     }
@@ -114,6 +118,7 @@ impl Position for u8 {
 }
 
 impl Position for u16 {
+    const MAY_BE_FAR: bool = false;
     fn behind(at: usize) -> u16 {
         at as u16 + 1
     }
@@ -123,6 +128,7 @@ impl Position for u16 {
 }
 
 impl Position for u32 {
+    const MAY_BE_FAR: bool = true;
     fn behind(at: usize) -> u32 {
         at as u32 + 1
     }
@@ -147,7 +153,8 @@ fn compress<P: Position>(input: &[u8], out: &mut [u8], seen: &mut [P]) -> Option
         // To the next repetition.
         let from = loop {
             let before = std::mem::replace(&mut seen[slot(three)], P::behind(at)).index();
-            if before > 0 && at + 1 - before <= REACH && three_at(before - 1) == Some(three) {
+            // Seldom the same: if it were first asked whether it is near, which is a toss-up, noise would take twice as long.
+            if before > 0 && three_at(before - 1) == Some(three) && (!P::MAY_BE_FAR || at + 1 - before <= REACH) {
                 break before - 1;
             }
             at += 1;
