@@ -58,6 +58,11 @@ pub fn monotonic_ns() -> u64 {
     ns_of(ClockId::Monotonic)
 }
 
+/// Nanoseconds for which the calling thread has had a core.
+pub fn thread_cpu_ns() -> u64 {
+    ns_of(ClockId::ThreadCPUTime)
+}
+
 /// Nanoseconds for which this process's threads have had a core, all of them together.
 pub(crate) fn process_cpu_ns() -> u64 {
     ns_of(ClockId::ProcessCPUTime)

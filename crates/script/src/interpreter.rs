@@ -63,7 +63,7 @@ pub(crate) struct State {
     /// The keys and arguments of the run.
     pub(crate) input: Input,
     /// The functions of the library that is being loaded.
-    pub(crate) registering: RefCell<Option<Vec<(crate::library::FunctionInfo, Script)>>>,
+    pub(crate) registering: RefCell<Option<crate::library::Registering>>,
     /// cjson's settings, which hold until the script ends.
     pub(crate) json: Rc<cjson::Settings>,
     /// Where the script was when it was stopped.
@@ -429,7 +429,7 @@ impl Interpreter {
         }
     }
 
-    /// Runs the code of a library and gives the functions that it has registered.
+    /// Runs the code of a library and gives the functions that it has registered, in the order of their names.
     ///
     /// # Errors
     /// When it fails or is stopped; the text begins with a code.
@@ -442,7 +442,7 @@ impl Interpreter {
             .compile_limited(code, b"@user_function")
             .map_err(|text| [b"ERR Error compiling function: ", &text[..]].concat())?;
         self.state.json.reset();
-        *self.state.registering.borrow_mut() = Some(Vec::new());
+        *self.state.registering.borrow_mut() = Some(crate::library::Registering::new());
         let result = HOST.set(host, || {
             set_limit(&self.lua, self.state.memory_max.get());
             let result = self.load.call::<(bool, Value)>(function);
@@ -459,7 +459,7 @@ impl Interpreter {
         };
         match outcome {
             Outcome::Done(_) if registered.is_empty() => Err(b"ERR No functions registered".to_vec()),
-            Outcome::Done(_) => Ok(registered),
+            Outcome::Done(_) => Ok(registered.into_values().collect()),
             Outcome::Failed(failure) => Err([b"ERR Error registering functions: ", &failure.text[..]].concat()),
             Outcome::Stopped(..) => Err(b"ERR Error registering functions: ERR FUNCTION LOAD timeout".to_vec()),
         }

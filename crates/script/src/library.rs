@@ -5,6 +5,8 @@ use crate::interpreter::{Script, State};
 use crate::raise::redis_error;
 use crate::shebang::ScriptFlags;
 use mlua::{Function, Lua, MultiValue, Table, Value};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use tenon_wire::resp::words_of;
 
 const BAD_NAME: &str =
@@ -20,6 +22,9 @@ pub struct FunctionInfo {
     /// What it says about itself for the server.
     pub flags: ScriptFlags,
 }
+
+/// The functions that a library has registered so far, by their names.
+pub(crate) type Registering = BTreeMap<Vec<u8>, (FunctionInfo, Script)>;
 
 /// The first line of a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,10 +107,10 @@ pub(crate) fn register(lua: &Lua, state: &State, args: MultiValue) -> mlua::Resu
     let Some(functions) = registering.as_mut() else {
         return Err(redis_error("redis.register_function can only be called on FUNCTION LOAD command"));
     };
-    if functions.iter().any(|(known, _)| known.name == info.name) {
-        return Err(redis_error("Function already exists in the library"));
-    }
-    functions.push((info, Script::keep(lua, callback)?));
+    match functions.entry(info.name.clone()) {
+        Entry::Occupied(_) => return Err(redis_error("Function already exists in the library")),
+        Entry::Vacant(place) => place.insert((info, Script::keep(lua, callback)?)),
+    };
     Ok(())
 }
 

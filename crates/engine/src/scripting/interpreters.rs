@@ -244,10 +244,7 @@ impl Interpreters {
         }
         for (info, script) in scripts {
             // A library registers the same functions wherever it is loaded: it sees nothing that could differ.
-            let Some(function) = library.functions.iter().find(|function| function.info.name == info.name) else {
-                continue;
-            };
-            let function = Arc::clone(function);
+            let Some(function) = library.function(&info.name).cloned() else { continue };
             self.by_name.insert(folded(&info.name).into_owned(), Rc::new(CompiledFunction { function, script }));
         }
         self.loaded.insert(library.name.clone(), Arc::clone(library));

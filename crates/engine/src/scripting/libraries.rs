@@ -38,6 +38,12 @@ impl Library {
         functions.sort_by(|a, b| a.info.name.cmp(&b.info.name));
         Library { name, code: code.into(), functions }
     }
+
+    /// The function of exactly this name.
+    pub(super) fn function(&self, name: &[u8]) -> Option<&Arc<Function>> {
+        let place = self.functions.binary_search_by(|function| function.info.name[..].cmp(name));
+        place.ok().map(|place| &self.functions[place])
+    }
 }
 
 /// All libraries at one time. Function names are alike in any case.

@@ -4,6 +4,7 @@ use super::host::log;
 use super::interpreters::{CompiledFunction, Interpreters};
 use super::libraries::{Library, Shelf};
 use super::payload::{self, Restore};
+use crate::clock::thread_cpu_ns;
 use crate::context::ServerCx;
 use crate::engine::Engine;
 use crate::errors::{CmdError, exact};
@@ -14,22 +15,23 @@ use crate::worker::Worker;
 use parking_lot::MutexGuard;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tenon_script::{FunctionInfo, Host, LibraryHead, LogLevel, NoSuchCommand, Script, Stop, Words};
 use tenon_wire::OutBuf;
 use tenon_wire::resp::Proto;
 
-/// How long a library's code may take to register its functions.
+/// How long a library's code may take to register its functions: time on a processor, so that none is refused because others
+/// are busy.
 const LOAD_MAX: Duration = Duration::from_millis(500);
 
 /// What a library sees of the server while it is loaded: the log, and a clock.
 struct LoadHost {
-    until: Option<Instant>,
+    until_ns: Option<u64>,
 }
 
 impl LoadHost {
     fn new(time_max: Option<Duration>) -> LoadHost {
-        LoadHost { until: time_max.map(|time| Instant::now() + time) }
+        LoadHost { until_ns: time_max.map(|time| thread_cpu_ns() + time.as_nanos() as u64) }
     }
 }
 
@@ -52,7 +54,7 @@ impl Host for LoadHost {
     }
 
     fn interrupt(&mut self) -> Result<(), Stop> {
-        if self.until.is_some_and(|until| Instant::now() > until) { Err(Stop::LoadTimeout) } else { Ok(()) }
+        if self.until_ns.is_some_and(|until_ns| thread_cpu_ns() > until_ns) { Err(Stop::LoadTimeout) } else { Ok(()) }
     }
 }
 

@@ -12,10 +12,10 @@ use super::epoll::Epoll;
 use super::inbox::Waker;
 use super::io::{Io, Received};
 use super::uring::Uring;
-use rustix::time::{ClockId, clock_gettime};
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
+use tenon_engine::clock::thread_cpu_ns;
 use tenon_wire::OutBuf;
 
 /// Clients of each way.
@@ -107,9 +107,9 @@ impl<I: Io> Trial<I> {
         for client in &mut self.clients {
             client.write_all(&REQUEST)?;
         }
-        let before = cpu_time();
+        let before_ns = thread_cpu_ns();
         self.answer()?;
-        let spent = cpu_time().saturating_sub(before);
+        let spent = Duration::from_nanos(thread_cpu_ns() - before_ns);
         if std::mem::replace(&mut self.has_answered, true) {
             for client in &mut self.clients {
                 client.read_exact(&mut [0; REPLY.len()])?;
@@ -154,12 +154,6 @@ impl<I: Io> Trial<I> {
         self.clients.clear();
         self.sockets.drain(..).for_each(|socket| self.io.close(socket));
     }
-}
-
-/// CPU time of this thread so far.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
 #[cfg(test)]
