@@ -265,6 +265,15 @@ impl Pause {
         paused
     }
 
+    /// Whether nothing but clients' pause keeps this connection waiting.
+    pub fn alone_holds(&self, key: ConnectionKey) -> bool {
+        if !self.is_active() {
+            return false;
+        }
+        let state = self.state.lock();
+        state.until.is_some() && !state.is_for_end && state.logs_behind == 0 && state.waiting.contains(&key)
+    }
+
     /// Forgets a connection that ends while it waits.
     pub fn forget(&self, key: ConnectionKey) {
         self.state.lock().waiting.retain(|waiting| *waiting != key);
@@ -319,6 +328,10 @@ mod tests {
         assert_eq!(pause.rest(40), Some((PauseMode::All, 60)));
         assert_eq!(pause.rest(100), None);
         let key = ConnectionKey { worker: 0, index: 1, generation: 2 };
+        assert!(!pause.alone_holds(key) && pause.wait(key) && pause.alone_holds(key));
+        pause.begin_for_log();
+        assert!(!pause.alone_holds(key));
+        assert_eq!(pause.end_for_log(), [key], "who waits looks anew");
         assert!(pause.wait(key));
         assert!(pause.end_if_due(99).is_empty());
         assert_eq!(pause.end_if_due(100), [key]);

@@ -311,9 +311,10 @@ impl Service for Tenon {
     }
 
     fn drops_parked(&self, connection: &Connection) -> bool {
-        // Whoever waits for a key wants nothing any more. What those have sent who wait for the end of a CLIENT PAUSE, or
-        // for the rest of their own command, still counts.
-        connection.waits_for_others()
+        // Whoever waits for a key wants nothing any more, nor, as with Redis, who waits for the end of a CLIENT PAUSE: else clients that
+        // try again and again would be as many as may be. What those have sent who wait for a disk, for another's command or for
+        // the rest of their own still counts.
+        connection.waits_for_others() || self.engine.pause.alone_holds(connection.client().info.key)
     }
 
     fn note_gone(&self, connection: &Connection) {

@@ -160,6 +160,23 @@ fn who_sends_no_more_is_answered_by_what_takes_its_time() {
 }
 
 #[test]
+fn who_leaves_in_a_pause_is_gone_and_its_command_with_it() {
+    let server = Server::tenon(&[("maxclients", "10")]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let mut one = connect(address);
+    assert_eq!(one.call(&[b"CLIENT", b"PAUSE", b"100000000", b"WRITE"]).expect("a reply"), ok());
+    for number in 0..30 {
+        let mut other = connect(address);
+        other.send_raw(format!("SET key:{number} v\r\n").as_bytes()).expect("sent");
+        wait_until("it waits", || info::field(&mut one, "clients", "blocked_clients") == "1");
+        drop(other);
+        wait_until("it is gone", || info::field(&mut one, "clients", "connected_clients") == "1");
+    }
+    assert_eq!(one.call(&[b"CLIENT", b"UNPAUSE"]).expect("a reply"), ok());
+    assert_eq!(one.call(&[b"DBSIZE"]).expect("a reply"), Value::Int(0));
+}
+
+#[test]
 fn who_quits_gets_its_replies_whatever_else_it_is_told() {
     let settings = [("appendonly", "yes"), ("appendfsync", "always"), ("workers", "1")];
     let server = Server::tenon(&settings).expect("tenon starts");
