@@ -1,6 +1,6 @@
 //! Settings that change while the server runs: all of a CONFIG SET hold, or none.
 
-use crate::config::{Caller, Changed, SetError, Setting, SettingId, ValueError};
+use crate::config::{Caller, Changed, Group, SetError, Setting, SettingId, ValueError};
 use crate::engine::Engine;
 use std::sync::atomic::Ordering;
 
@@ -24,17 +24,17 @@ impl Engine {
     /// taken; then nothing has changed.
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let _one_at_a_time = self.config_applying.lock();
-        let changed = self.config.set(pairs, caller)?;
-        for (index, Changed { setting, .. }) in changed.iter().enumerate() {
-            if let Err(error) = self.make_hold(setting) {
-                let name = setting.name;
-                self.config.restore(&changed);
-                for applied in &changed[..index] {
-                    if let Err(error) = self.make_hold(applied.setting) {
-                        tracing::error!("{} is not what it was: {error}", applied.setting.name);
-                    }
+        // As long as one may fail to hold, nobody is to lose a key or a connection for what others say.
+        let (first, last): (Vec<_>, Vec<_>) =
+            self.config.stage(pairs, caller)?.into_iter().partition(|staged| may_not_hold(staged.setting));
+        let mut changed = Vec::new();
+        for staged in [first, last] {
+            let from = changed.len();
+            changed.extend(self.config.store_staged(&staged));
+            for index in from..changed.len() {
+                if let Err(error) = self.make_hold(changed[index].setting) {
+                    return Err(self.undo(&changed, index, error));
                 }
-                return Err(SetError::Value(name, error));
             }
         }
         for Changed { setting, .. } in &changed {
@@ -54,6 +54,17 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Takes back what is changed, of which all before this one was made to hold; gives what the caller is told.
+    fn undo(&self, changed: &[Changed], failed: usize, error: ValueError) -> SetError {
+        self.config.restore(changed);
+        for applied in &changed[..failed] {
+            if let Err(error) = self.make_hold(applied.setting) {
+                tracing::error!("{} is not what it was: {error}", applied.setting.name);
+            }
+        }
+        SetError::Value(changed[failed].setting.name, error)
     }
 
     /// Tells the operator of a limit that what is there exceeds, in Redis's words.
@@ -82,5 +93,47 @@ impl Engine {
             });
         }
         self.config_hook.get().map_or(Ok(()), |apply| apply(setting))
+    }
+}
+
+/// Whether a setting's value may turn out not to hold, or is needed by one of which that is so: a port is taken, a log cannot
+/// begin where it is to be.
+fn may_not_hold(setting: &Setting) -> bool {
+    match setting.group {
+        Group::Network | Group::Tls | Group::Server | Group::Persistence | Group::Memcached => true,
+        Group::Clients => setting.id == SettingId::maxclients,
+        Group::Memory
+        | Group::Logging
+        | Group::Security
+        | Group::Observability
+        | Group::Collections
+        | Group::Compatibility => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+    use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn what_cannot_fail_holds_only_when_nothing_has_failed() {
+        let engine = Arc::new(Engine::new(Config::new(Machine::detect()), &[], 1));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (weak, tell) = (Arc::downgrade(&engine), Arc::clone(&seen));
+        engine.set_config_hook(Box::new(move |setting| {
+            let config = &weak.upgrade().expect("it is asked").config;
+            tell.lock().unwrap().push((setting.name, config.maxmemory(), config.port()));
+            if config.port() == 1 { Err(ValueError::CannotListen) } else { Ok(()) }
+        }));
+        let (memory, port) = (engine.config.maxmemory(), engine.config.port());
+        let set = |port: &[u8]| {
+            let result = engine.set_config(&[(b"maxmemory", b"1000"), (b"port", port)], Caller::Local);
+            (result.is_ok(), std::mem::take(&mut *seen.lock().unwrap()))
+        };
+        assert_eq!(set(b"1"), (false, vec![("port", memory, 1)]));
+        assert_eq!((engine.config.maxmemory(), engine.config.port()), (memory, port));
+        assert_eq!(set(b"2"), (true, vec![("port", memory, 2), ("maxmemory", 1_000, 2)]));
     }
 }

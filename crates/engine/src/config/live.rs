@@ -75,6 +75,12 @@ pub struct Config {
     pub(super) changing: Mutex<()>,
 }
 
+/// A setting, and a value that it may have.
+pub(crate) struct Staged {
+    pub(crate) setting: &'static Setting,
+    value: Value,
+}
+
 /// A setting that `set` has given another value.
 #[derive(Debug)]
 pub struct Changed {
@@ -201,14 +207,21 @@ impl Config {
     /// CONFIG SET: all of the pairs or none. Returns the settings whose values are now different, which is what the
     /// caller has to apply, or to [restore](Config::restore).
     pub fn set(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<Vec<Changed>, SetError> {
-        let _changing = self.changing.lock();
+        Ok(self.store_staged(&self.stage(pairs, caller)?))
+    }
+
+    /// The settings that the pairs name, and the values that they are to have; nothing is changed.
+    ///
+    /// # Errors
+    /// Those of [`Config::set`].
+    pub(crate) fn stage(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<Vec<Staged>, SetError> {
         for (index, (name, _)) in pairs.iter().enumerate() {
             self.check_settable(name, caller)?;
             if pairs[..index].iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(name)) {
                 return Err(SetError::Duplicate(shown(name)));
             }
         }
-        let mut staged: Vec<(&'static Setting, Value)> = Vec::new();
+        let mut staged: Vec<Staged> = Vec::new();
         for (name, value) in pairs {
             let name = String::from_utf8_lossy(name);
             let words = || match std::str::from_utf8(value) {
@@ -216,12 +229,13 @@ impl Config {
                 Err(_) => Err(ValueError::NotUtf8),
             };
             if let Some(setting) = find(&name) {
-                let earlier = staged.iter().rev().find(|(known, _)| known.id == setting.id);
-                let current = earlier.map_or_else(|| self.value(setting), |(_, value)| value.clone());
+                let earlier = staged.iter().rev().find(|known| known.setting.id == setting.id);
+                let current = earlier.map_or_else(|| self.value(setting), |known| known.value.clone());
                 let value = words().and_then(|words| self.read(setting, &words, &current));
                 let known = setting.names().find(|known| known.eq_ignore_ascii_case(&name)).unwrap_or(setting.name);
                 let value = value.and_then(|value| check_support(setting, value));
-                staged.push((setting, value.map_err(|error| SetError::Value(known, error))?));
+                let value = value.map_err(|error| SetError::Value(known, error))?;
+                staged.push(Staged { setting, value });
             } else if let Some(fixed) = find_fixed(&name) {
                 let known = fixed.names().find(|known| known.eq_ignore_ascii_case(&name)).unwrap_or(fixed.name);
                 if !words().is_ok_and(|words| fixed.accepts(&words)) {
@@ -229,18 +243,22 @@ impl Config {
                 }
             }
         }
-        let before: Vec<_> = staged.iter().map(|(setting, _)| self.value(setting)).collect();
-        for (setting, value) in &staged {
-            self.store(setting, value);
-        }
+        Ok(staged)
+    }
+
+    /// Gives settings these values; tells which have others now.
+    pub(crate) fn store_staged(&self, staged: &[Staged]) -> Vec<Changed> {
+        let _changing = self.changing.lock();
+        let before: Vec<_> = staged.iter().map(|it| self.value(it.setting)).collect();
+        staged.iter().for_each(|it| self.store(it.setting, &it.value));
         let mut changed: Vec<Changed> = Vec::new();
-        for ((setting, _), before) in staged.iter().zip(before) {
+        for (&Staged { setting, .. }, before) in staged.iter().zip(before) {
             let is_changed = self.value(setting) != before || names_files(setting);
             if is_changed && !changed.iter().any(|known| known.setting.id == setting.id) {
                 changed.push(Changed { setting, before });
             }
         }
-        Ok(changed)
+        changed
     }
 
     /// Gives settings the values back that they had.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Machine {
     /// Cores the process may run on: its affinity and its cgroup's CPU quota counted.
     pub cores: usize,
-    /// The least of RAM, cgroup limits and resource limits, in bytes; `None` where none could be found out.
+    /// The least of RAM and cgroup limits, in bytes; `None` where none could be found out.
     pub memory_bytes: Option<u64>,
     /// The working directory.
     pub directory: String,
@@ -42,10 +42,9 @@ impl Machine {
 fn memory_bytes(root: &Path) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
     let ram = read("proc/meminfo").as_deref().and_then(mem_total);
-    let resource = read("proc/self/limits").as_deref().and_then(resource_limit);
     // Without /proc, as in some sandboxes, the mount's root is taken for the group.
     let cgroup = cgroup_limit(root, read("proc/self/cgroup").as_deref().unwrap_or("0::/"));
-    [ram, resource, cgroup].into_iter().flatten().min()
+    [ram, cgroup].into_iter().flatten().min()
 }
 
 /// RAM as the kernel tells it to whoever has no /proc.
@@ -60,10 +59,15 @@ fn mem_total(meminfo: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The least soft limit on address space, data or resident set of /proc/self/limits, in bytes.
-fn resource_limit(limits: &str) -> Option<u64> {
+/// The least soft limit on address space and data of /proc/self/limits, in bytes. What is reserved counts in both, so they say
+/// little about how much data there may be.
+pub fn reservation_limit() -> Option<u64> {
+    least_of_reservations(&fs::read_to_string("/proc/self/limits").ok()?)
+}
+
+fn least_of_reservations(limits: &str) -> Option<u64> {
     let soft = |name| limits.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok());
-    ["Max address space", "Max data size", "Max resident set"].into_iter().filter_map(soft).min()
+    ["Max address space", "Max data size"].into_iter().filter_map(soft).min()
 }
 
 /// The least limit of the process's control groups and all that hold them, in bytes. /proc/self/cgroup names the
@@ -156,7 +160,8 @@ mod tests {
         let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
                       Max data size             unlimited            unlimited            bytes     \n\
                       Max address space         5000000              unlimited            bytes     \n";
-        assert_eq!(limit_of("rlimit", &[MEMINFO, ("proc/self/limits", limits)]), Some(5_000_000));
+        assert_eq!(least_of_reservations(limits), Some(5_000_000));
+        assert_eq!(limit_of("rlimit", &[MEMINFO, ("proc/self/limits", limits)]), Some(16_384_000_000));
     }
 
     #[test]

@@ -104,7 +104,7 @@ settings! {
     maxmemory: u64 {
         name: "maxmemory", kind: Kind::MemoryOrPercent, group: Group::Memory,
         initial: OfMachine {
-            text: "80% of the memory the process may use (RAM, cgroup and resource limits counted)",
+            text: "80% of the memory the process may use (RAM and cgroup limits counted)",
             of: |machine| machine.percent_of_memory(80).unwrap_or(0).to_string(),
         }
     }
