@@ -28,7 +28,7 @@ impl Clock {
     /// What the two clocks said at the same time.
     fn at(now_us: u64, now_ns: u64, noting: Noting) -> Clock {
         let now_ms = now_us / 1_000;
-        let access = AccessClock::new(noting, now_ms);
+        let access = access_clock(noting, now_ms, now_ns);
         Clock { now_ms, now_ns, access, anchor_ms: now_ms, anchor_ns: now_ns.saturating_sub(now_us % 1_000 * 1_000) }
     }
 
@@ -40,7 +40,7 @@ impl Clock {
         let now_ms = self.ms_at(self.now_ns);
         if now_ms != self.now_ms || !self.access.notes(noting) {
             self.now_ms = now_ms;
-            self.access = AccessClock::new(noting, now_ms);
+            self.access = access_clock(noting, now_ms, self.now_ns);
         }
     }
 
@@ -49,6 +49,15 @@ impl Clock {
     fn ms_at(&self, now_ns: u64) -> u64 {
         self.anchor_ms + (now_ns - self.anchor_ns) / 1_000_000
     }
+}
+
+/// The clock for noting accesses. The seconds of a turnover are those of the monotonic clock: while the system's is set, workers
+/// disagree about it.
+fn access_clock(noting: Noting, now_ms: u64, now_ns: u64) -> AccessClock {
+    if let Noting::Turnover(turnover) = noting {
+        turnover.note_second((now_ns / 1_000_000_000) as u32);
+    }
+    AccessClock::new(noting, now_ms)
 }
 
 /// Nanoseconds of the monotonic clock, since some instant before the process began.

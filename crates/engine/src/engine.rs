@@ -27,6 +27,7 @@ use crate::long_calls::LongCalls;
 use crate::meanwhile;
 use crate::monitor::Monitors;
 use crate::onlookers::Onlookers;
+use crate::over_limit::OverLimit;
 use crate::pause::Pause;
 use crate::prefixes::Prefixes;
 use crate::pubsub::PubSub;
@@ -206,6 +207,8 @@ pub struct Engine {
     pub(crate) stand_ins: StandIns,
     /// When everything is to be flushed.
     pub flush_schedule: FlushSchedule,
+    /// For how long memory in use has been above `maxmemory`.
+    pub over_limit: OverLimit,
     /// The snapshot that is under way.
     pub snapshots: Snapshots,
     /// The data in a file.
@@ -339,6 +342,7 @@ impl Engine {
             worker_stats,
             stand_ins: StandIns::default(),
             flush_schedule: FlushSchedule::default(),
+            over_limit: OverLimit::default(),
             snapshots: Snapshots::default(),
             saving: Saving::new(now_us() / 1_000_000),
             prefixes,
@@ -567,10 +571,11 @@ impl Engine {
         self.scripts.known.reset_evicted();
         self.prefixes.reset();
         self.rates.reset();
-        self.acl.log.reset_counts();
         self.tls_counts.reset();
         self.saving.reset_tries();
         self.forget_rewrites();
+        self.over_limit.reset();
+        self.reaper.reset_freed();
         self.idle_kicks.store(0, Ordering::Relaxed);
         self.refused_connections.store(0, Ordering::Relaxed);
     }

@@ -10,29 +10,29 @@ const NEVER: u64 = u64::MAX;
 /// When database 0 is to be emptied; one time at most, of which the last one set holds.
 #[derive(Debug)]
 pub struct FlushSchedule {
-    at_ms: AtomicU64,
+    at_ns: AtomicU64,
 }
 
 impl Default for FlushSchedule {
     fn default() -> FlushSchedule {
-        FlushSchedule { at_ms: AtomicU64::new(NEVER) }
+        FlushSchedule { at_ns: AtomicU64::new(NEVER) }
     }
 }
 
 impl FlushSchedule {
-    /// Sets the time, in milliseconds since the UNIX epoch; `None`: none any more.
-    pub fn set(&self, at_ms: Option<u64>) {
-        self.at_ms.store(at_ms.unwrap_or(NEVER), Ordering::Relaxed);
+    /// Sets the time, in nanoseconds of the monotonic clock, which nobody sets; `None`: none any more.
+    pub fn set(&self, at_ns: Option<u64>) {
+        self.at_ns.store(at_ns.unwrap_or(NEVER), Ordering::Relaxed);
     }
 
     /// The time, if it has come.
-    fn due(&self, now_ms: u64) -> Option<u64> {
-        Some(self.at_ms.load(Ordering::Relaxed)).filter(|at_ms| *at_ms <= now_ms)
+    fn due(&self, now_ns: u64) -> Option<u64> {
+        Some(self.at_ns.load(Ordering::Relaxed)).filter(|at_ns| *at_ns <= now_ns)
     }
 
     /// Sets this time no more; `false`: another one is set meanwhile, which holds.
-    fn take(&self, at_ms: u64) -> bool {
-        self.at_ms.compare_exchange(at_ms, NEVER, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    fn take(&self, at_ns: u64) -> bool {
+        self.at_ns.compare_exchange(at_ns, NEVER, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -43,9 +43,9 @@ impl Engine {
         if self.pause.is_active() {
             return;
         }
-        if let Some(at_ms) = self.flush_schedule.due(worker.clock.now_ms)
+        if let Some(at_ns) = self.flush_schedule.due(worker.clock.now_ns)
             && let Some(held) = self.lock_everything_soon(worker)
-            && self.flush_schedule.take(at_ms)
+            && self.flush_schedule.take(at_ns)
         {
             self.empty_database_in(worker, 0, held);
         }
@@ -65,9 +65,9 @@ mod tests {
         engine.flush_schedule.set(Some(1));
         engine.pause.start(u64::MAX, PauseMode::Write, 0);
         engine.flush_if_due(&mut worker);
-        assert_eq!(engine.flush_schedule.at_ms.load(Ordering::Relaxed), 1);
+        assert_eq!(engine.flush_schedule.at_ns.load(Ordering::Relaxed), 1);
         assert!(engine.pause.end().is_empty());
         engine.flush_if_due(&mut worker);
-        assert_eq!(engine.flush_schedule.at_ms.load(Ordering::Relaxed), NEVER);
+        assert_eq!(engine.flush_schedule.at_ns.load(Ordering::Relaxed), NEVER);
     }
 }

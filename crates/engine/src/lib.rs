@@ -55,6 +55,7 @@ mod natural;
 pub mod notify;
 pub mod onlookers;
 pub mod outbox;
+pub mod over_limit;
 pub mod pause;
 mod pausing;
 pub mod prefixes;

@@ -46,12 +46,14 @@ pub struct StrangersLog {
     pub http: LogLimit,
     /// HTTP on memcached's port.
     pub memcached_http: LogLimit,
+    /// Logins where the file of memcached's passwords cannot be read.
+    pub password_file: LogLimit,
 }
 
 impl Default for StrangersLog {
     fn default() -> StrangersLog {
         let limit = || LogLimit::every(STRANGERS_PERIOD);
-        StrangersLog { refused: limit(), http: limit(), memcached_http: limit() }
+        StrangersLog { refused: limit(), http: limit(), memcached_http: limit(), password_file: limit() }
     }
 }
 

@@ -262,11 +262,14 @@ impl Engine {
         let limit = self.config.maxmemory() as usize;
         let freed_soon = || self.unsent.freed_soon() + self.clients_leaving().others + self.freed_behind();
         let is_over = || limit > 0 && memory::used() > self.kept(limit).saturating_add(freed_soon());
-        worker.index == 0
-            && is_over()
-            && !self.pauses_eviction(worker)
-            && self.evict(worker, limit, Makes::SomeRoomBut(0))
-            && is_over()
+        if worker.index != 0 {
+            return false;
+        }
+        let is_left =
+            is_over() && !self.pauses_eviction(worker) && self.evict(worker, limit, Makes::SomeRoomBut(0)) && is_over();
+        let is_above = limit > 0 && memory::used() > self.reach(limit).saturating_add(freed_soon());
+        self.over_limit.note(is_above, worker.clock.now_ns);
+        is_left
     }
 
     /// Bytes that are no data any more and not free yet: what waits to be written to disk, and what the reaper has. Else one key

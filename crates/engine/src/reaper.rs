@@ -2,9 +2,10 @@
 
 use crate::meanwhile;
 use crate::snapshot::yield_to_workers;
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tenon_store::entry::Entry;
 use tenon_store::keyspace::Keyspace;
@@ -44,10 +45,11 @@ fn next(garbage: &Receiver<Weighed>, waits: bool) -> Option<Weighed> {
 /// Frees in the background. Its thread starts with the first thing to free and ends after the reaper is dropped.
 #[derive(Default)]
 pub struct Reaper {
-    thread: OnceLock<Option<Sender<Weighed>>>,
+    thread: Mutex<Option<Sender<Weighed>>>,
     pending: Arc<Pending>,
-    /// Things that were ever freed.
+    /// Things that were ever handed over, and how many of them were freed when statistics began anew.
     freed: AtomicUsize,
+    forgotten: AtomicUsize,
 }
 
 /// What was handed over and not freed yet.
@@ -107,39 +109,46 @@ fn weighed(garbage: Vec<Garbage>) -> Weighed {
     garbage.into_iter().map(|thing| (weigh(&thing), thing)).map(|(bytes, thing)| (thing, bytes)).collect()
 }
 
-impl Reaper {
-    /// Frees these soon; at once where no thread could be started.
-    pub fn free(&self, garbage: Vec<Garbage>) {
-        let thread = self.thread.get_or_init(|| {
-            let (sender, receiver) = channel::<Weighed>();
-            let pending = Arc::clone(&self.pending);
-            let run = move || {
-                // Nobody waits for it but who has no memory left, and then workers rest.
-                yield_to_workers();
-                meanwhile::stay_in_background();
-                let mut read = Weighed::new();
-                while let Some(garbage) = next(&receiver, !read.is_empty()) {
-                    for (thing, bytes) in std::mem::take(&mut read).into_iter().chain(garbage) {
-                        if thing.is_read() {
-                            read.push((thing, bytes));
-                        } else {
-                            drop(thing);
-                            pending.is_freed(bytes);
-                        }
-                    }
-                    // Blocks of this thread's own heap that others freed meanwhile.
-                    tenon_ds::slab::collect();
+/// Starts the thread, if one can be had.
+fn start(pending: &Arc<Pending>) -> Option<Sender<Weighed>> {
+    let (sender, receiver) = channel::<Weighed>();
+    let pending = Arc::clone(pending);
+    let run = move || {
+        // Nobody waits for it but who has no memory left, and then workers rest.
+        yield_to_workers();
+        meanwhile::stay_in_background();
+        let mut read = Weighed::new();
+        while let Some(garbage) = next(&receiver, !read.is_empty()) {
+            for (thing, bytes) in std::mem::take(&mut read).into_iter().chain(garbage) {
+                if thing.is_read() {
+                    read.push((thing, bytes));
+                } else {
+                    drop(thing);
+                    pending.is_freed(bytes);
                 }
-            };
-            std::thread::Builder::new().name("reaper".to_owned()).spawn(run).ok().map(|_| sender)
-        });
+            }
+            // Blocks of this thread's own heap that others freed meanwhile.
+            tenon_ds::slab::collect();
+        }
+    };
+    std::thread::Builder::new().name("reaper".to_owned()).spawn(run).ok().map(|_| sender)
+}
+
+impl Reaper {
+    /// Frees these soon; at once where no thread can be had.
+    pub fn free(&self, garbage: Vec<Garbage>) {
         let garbage = weighed(garbage);
         self.pending.things.fetch_add(garbage.len(), Ordering::Relaxed);
         self.pending.bytes.fetch_add(garbage.iter().map(|(_, bytes)| bytes).sum(), Ordering::Relaxed);
         self.freed.fetch_add(garbage.len(), Ordering::Relaxed);
-        if let Some(thread) = thread {
+        let mut thread = self.thread.lock();
+        if thread.is_none() {
+            *thread = start(&self.pending);
+        }
+        if let Some(thread) = &*thread {
             thread.send(garbage).expect("the thread lives as long as the sender");
         } else {
+            drop(thread);
             garbage.into_iter().for_each(|(thing, bytes)| {
                 drop(thing);
                 self.pending.is_freed(bytes);
@@ -162,9 +171,18 @@ impl Reaper {
         self.pending.bytes.load(Ordering::Relaxed)
     }
 
-    /// How many things were freed since the start.
+    /// How many things were freed since the start or CONFIG RESETSTAT.
     pub fn freed(&self) -> usize {
+        self.ever_freed().saturating_sub(self.forgotten.load(Ordering::Relaxed))
+    }
+
+    fn ever_freed(&self) -> usize {
         self.freed.load(Ordering::Relaxed).saturating_sub(self.pending())
+    }
+
+    /// Begins to count those that are freed anew.
+    pub(crate) fn reset_freed(&self) {
+        self.forgotten.store(self.ever_freed(), Ordering::Relaxed);
     }
 
     /// Waits until `enough` or until all is freed, at most this long; tells whether it is enough. Returns at once when

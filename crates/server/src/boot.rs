@@ -27,7 +27,7 @@ use std::time::Duration;
 use tenon_engine::Engine;
 use tenon_engine::allocator::Allocator;
 use tenon_engine::config::{
-    self, Config, EndWords, Invocation, IoChoice, LogFormat, Machine, Supervisor as Supervised,
+    self, Config, EndWords, Invocation, IoChoice, LogFormat, Machine, Supervisor as Supervised, reservation_limit,
 };
 use tenon_engine::engine::named_commands;
 use tenon_engine::saving::{Ending, OnFailure};
@@ -81,6 +81,10 @@ impl From<String> for Failure {
         Failure { text, exit_code: 1 }
     }
 }
+
+/// The limit of what a process may reserve is warned of below so many times `maxmemory`: of 400 MB to 2 GB servers had 10 to 36 % in use
+/// when it was reached.
+const RESERVED_TIMES: u64 = 8;
 
 /// memcached's exit code where an address cannot be listened on, or another user not be become: `EX_OSERR`.
 const MEMCACHED_SYSTEM_REFUSES: u8 = 71;
@@ -182,6 +186,12 @@ fn serve_logged(
         tracing::warn!(
             "WARNING: You specified a maxmemory value that is less than 1MB (current value is {limit} bytes). Are you sure this \
              is what you really want?"
+        );
+    }
+    if let Some(bytes) = reservation_limit().filter(|&bytes| limit == 0 || bytes / RESERVED_TIMES < limit) {
+        tracing::warn!(
+            "WARNING: the process's address space is limited to {bytes} bytes (ulimit -v or -d). What is reserved counts there, so \
+             memory may run out, and the server with it, long before maxmemory: limit it by a cgroup instead."
         );
     }
     if let Some(too_few) = lowered {
@@ -303,14 +313,19 @@ fn serve_logged(
     supervisor.tell_stopping();
     engine.drop_unfinished_save();
     // Nobody writes any more.
-    let well = match engine.close_aof() {
-        Ok(()) => well,
-        Err(error) => {
-            tracing::error!("the end of the append-only file could not be written: {error}");
-            false
+    let closed = engine.close_aof();
+    if let Err(error) = &closed {
+        tracing::error!("the end of the append-only file could not be written: {error}");
+    }
+    tracing::info!(
+        "ended; {}",
+        match (well, &closed) {
+            (false, _) => "a thread had panicked",
+            (true, Err(_)) => "the append-only file lacks its end",
+            (true, Ok(())) => "good bye",
         }
-    };
-    tracing::info!("ended; {}", if well { "good bye" } else { "a thread had panicked" });
+    );
+    let well = well && closed.is_ok();
     Ok(well)
 }
 
@@ -384,7 +399,10 @@ fn end_for(engine: &Engine, signal: Signal) {
         _ => Ending::AsConfigured,
     };
     let on_failure = if words.force { OnFailure::EndAnyway } else { OnFailure::GoOn };
-    engine.end_in_background(ending, on_failure);
+    if engine.end_in_background(ending, on_failure).is_err() {
+        // No client waits for this thread.
+        engine.end(ending, on_failure);
+    }
 }
 
 fn grace(config: &Config) -> Duration {

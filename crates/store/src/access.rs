@@ -41,10 +41,7 @@ impl AccessClock {
     pub fn new(noting: Noting, now_ms: u64) -> AccessClock {
         let seconds = now_ms / 1_000;
         let tick = match noting {
-            Noting::Turnover(turnover) => {
-                turnover.note_second(seconds as u32);
-                turnover.tick()
-            }
+            Noting::Turnover(turnover) => turnover.tick(),
             Noting::Clock | Noting::Frequency { .. } => 0,
         };
         AccessClock { noting, seconds: seconds as u32 & CLOCK_MASK, minutes: (seconds / 60) as u16, tick }

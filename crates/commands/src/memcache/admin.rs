@@ -86,7 +86,10 @@ pub fn flush_all(engine: &Engine, worker: &mut Worker, exptime: Option<i64>) -> 
     // Of one second the last begins now.
     let exptime = exptime - i64::from(Expiry::is_relative(exptime));
     match Expiry::of(exptime, worker.clock.now_ms) {
-        Expiry::At(ms) => engine.flush_schedule.set(Some(ms)),
+        Expiry::At(ms) => {
+            let in_ns = ms.saturating_sub(worker.clock.now_ms).saturating_mul(1_000_000);
+            engine.flush_schedule.set(Some(worker.clock.now_ns.saturating_add(in_ns)));
+        }
         Expiry::Over if is_before_any_item(exptime, engine.started_ms) => engine.flush_schedule.set(None),
         Expiry::Never | Expiry::Over => {
             engine.flush_schedule.set(None);
@@ -113,7 +116,8 @@ pub fn shutdown(engine: &Engine, words: &[&[u8]]) -> Result<(), Answer> {
     match words {
         // What was asked before is answered in either case.
         [] | [b"graceful"] => {
-            engine.end_in_background(Ending::NoSave, OnFailure::GoOn);
+            // Why it does not has been logged: memcached has no word for that.
+            let _ = engine.end_in_background(Ending::NoSave, OnFailure::GoOn);
             Ok(())
         }
         _ => Err(Answer::UnknownShutdown),

@@ -87,14 +87,9 @@ impl AclLog {
         self.log.lock().entries.clear();
     }
 
-    /// How often something was refused for this reason, since the start or CONFIG RESETSTAT.
+    /// How often something was refused for this reason, since the start.
     pub fn count(&self, reason: Reason) -> u64 {
         self.counts[reason as usize].load(Ordering::Relaxed)
-    }
-
-    /// Starts counting anew.
-    pub fn reset_counts(&self) {
-        self.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
     }
 }
 

@@ -4,6 +4,7 @@
 use super::cram_md5::{CramKey, DIGEST_BYTES};
 use super::password::PasswordHash;
 use super::user::User;
+use crate::clock::monotonic_ns;
 use crate::engine::Engine;
 use parking_lot::RwLock;
 use std::fs::{File, Metadata};
@@ -151,8 +152,9 @@ impl Engine {
         let stamp = std::fs::metadata(&*path).ok().map(|file| Stamp::of(&file));
         if self.password_file.0.read().stamp != stamp
             && let Err(error) = self.load_password_file()
+            && let Some(times) = self.strangers_log.password_file.note(monotonic_ns())
         {
-            tracing::warn!("{error}; the passwords that were there before go on to hold");
+            tracing::warn!(times, "{error}; the passwords that were there before go on to hold");
         }
     }
 

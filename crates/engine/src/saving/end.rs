@@ -250,15 +250,17 @@ impl Engine {
     }
 
     /// As `end`, on a thread of its own if it takes time.
-    pub fn end_in_background(&self, ending: Ending, on_failure: OnFailure) {
+    ///
+    /// # Errors
+    /// When no thread can be had.
+    pub fn end_in_background(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
         let Some(engine) = self.shared().filter(|_| !self.may_end_now(ending, on_failure)) else {
             self.end(ending, on_failure);
-            return;
+            return Ok(());
         };
         let end = move || _ = engine.end(ending, on_failure);
-        if let Err(error) = std::thread::Builder::new().name("end".to_owned()).spawn(end) {
-            tracing::error!("no thread could be started for the end: {error}");
-        }
+        let started = std::thread::Builder::new().name("end".to_owned()).spawn(end);
+        started.map(|_| ()).inspect_err(|error| tracing::error!("no thread could be started for the end: {error}"))
     }
 
     /// Ends the process for a client, who may be gone before it does. One that wants nothing saved is not kept waiting for the

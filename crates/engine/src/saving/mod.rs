@@ -8,6 +8,6 @@ mod synced;
 
 pub use end::{Ending, OnFailure};
 pub use file::saver_of;
-pub use run::Refusal;
+pub use run::{NotBegun, Refusal};
 pub use state::{CalledOff, Facts, Saving};
 pub(crate) use synced::{Synced, Syncing};

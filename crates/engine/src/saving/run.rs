@@ -17,6 +17,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenon_persist::rdb::file::{FileOptions, Form};
 use tenon_wire::rdb::Compression;
@@ -30,6 +31,21 @@ pub enum Refusal {
     /// Another snapshot is, for the log, or the log waits for its first: until that is there a start finds what the log's
     /// commands ran on in the file, which must have none of them.
     OtherSnapshot,
+}
+
+/// Why no save begins in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotBegun {
+    /// None may.
+    Refused(Refusal),
+    /// No thread can be had.
+    NoThread,
+}
+
+impl From<Refusal> for NotBegun {
+    fn from(refusal: Refusal) -> NotBegun {
+        NotBegun::Refused(refusal)
+    }
 }
 
 fn now_s() -> u64 {
@@ -225,24 +241,34 @@ impl Engine {
     /// Saves in the background.
     ///
     /// # Errors
-    /// When a snapshot is under way.
-    pub fn save_in_background(&self, worker: &mut Worker) -> Result<(), Refusal> {
+    /// When a snapshot is under way, or no thread can be had.
+    pub fn save_in_background(&self, worker: &mut Worker) -> Result<(), NotBegun> {
+        let Some(engine) = self.shared() else {
+            // Nobody shares the engine: there is nobody to go on meanwhile.
+            let save = self.begin_save(worker, Kind::Background)?;
+            let _logged = self.write_save(save);
+            return Ok(());
+        };
+        if let Some(refusal) = self.save_refusal() {
+            return Err(refusal.into());
+        }
+        // The thread comes first: a snapshot that nobody writes would have to be given up, which is a walk through all keys.
+        let (begin, begun) = channel::<Started>();
+        let run = move || {
+            if let Ok(started) = begun.recv() {
+                yield_to_workers();
+                let _logged = started.write();
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("save".to_owned()).spawn(run) {
+            tracing::error!("no thread could be started for saving: {error}");
+            self.saving.could_not_begin(now_s());
+            self.follow_saving();
+            return Err(NotBegun::NoThread);
+        }
         let save = self.begin_save(worker, Kind::Background)?;
         tracing::info!(moment_us = save.begun.moment.as_micros() as u64, "Background saving started");
-        match self.shared() {
-            Some(engine) => {
-                let started = Started { engine, save: Some(save) };
-                let thread = std::thread::Builder::new().name("save".to_owned());
-                if let Err(error) = thread.spawn(move || {
-                    yield_to_workers();
-                    started.write()
-                }) {
-                    tracing::error!("no thread could be started for saving: {error}");
-                }
-            }
-            // Nobody shares the engine: there is nobody to go on meanwhile.
-            None => _ = self.write_save(save),
-        }
+        begin.send(Started { engine, save: Some(save) }).expect("the thread waits for it");
         Ok(())
     }
 

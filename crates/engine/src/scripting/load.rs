@@ -249,8 +249,9 @@ impl Engine {
         }
     }
 
-    /// Puts down what has become of the libraries: as a record of its own, or as a part of the transaction's.
+    /// Puts down what has become of the libraries: as a record of its own, or as a part of the transaction's. Save points count it.
     fn log_libraries(&self, worker: &mut Worker, words: &[Word<'_>]) {
+        worker.stats.changed();
         if worker.record.is_in_unit() {
             return self.log(worker, 0, words);
         }

@@ -113,11 +113,11 @@ impl Turnover {
         bits(now, hits + counts.max(u8::from(hits == 0)))
     }
 
-    /// Says which second it is.
+    /// Says which second it is of a clock that is never set. Whoever is behind says nothing.
     #[inline]
     pub fn note_second(&self, second: u32) {
         let known = self.second.load(Ordering::Relaxed);
-        if known != second {
+        if known < second {
             self.turn(known, second);
         }
     }
@@ -128,9 +128,8 @@ impl Turnover {
         if self.second.compare_exchange(known, second, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return;
         }
-        // Those that nobody has seen go by as well, as far as they are kept. A clock that was set back is no time.
-        let passed = second.wrapping_sub(known);
-        let passed = if known == 0 || passed > u32::MAX / 2 { 1 } else { passed };
+        // Those that nobody has seen go by as well, as far as they are kept.
+        let passed = if known == 0 { 1 } else { second - known };
         let kept = passed.min(SECONDS_KNOWN as u32);
         let first = self.tick.fetch_add(passed, Ordering::Relaxed).wrapping_add(passed - kept);
         for step in 1..=kept {
@@ -273,9 +272,11 @@ mod tests {
         let now = turnover.tick();
         assert_eq!(turnover.seconds_since(now, used[99]), 60);
         assert_eq!(turnover.seconds_since(now, used[0]), 159);
-        // A clock that goes back turns no seconds back.
-        turnover.note_second(1_150);
-        assert!(turnover.seconds_since(turnover.tick(), used[99]) <= 60);
+        // What another worker's clock says that is behind turns nothing back, and what was known is not to come once more.
+        for second in [1_150, 1_159, 1_158, 1_159] {
+            turnover.note_second(second);
+            assert_eq!((turnover.tick(), turnover.seconds_since(now, used[99])), (now, 60));
+        }
     }
 
     #[test]

@@ -141,6 +141,10 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let access = options.used.access(cx.worker().clock.access);
     let meta = Meta { deadline_ms, flags: client_flags, access, ..Meta::default() };
     value.store(|value| cx.store_moved(value, &meta));
+    if was_there {
+        // That the one is gone and the other there is one change.
+        cx.count_changes(-1);
+    }
     cx.notify(EventClass::GENERIC, "restore");
     reply.ok();
     let key = cx.key;

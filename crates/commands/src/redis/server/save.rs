@@ -4,7 +4,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
-use tenon_engine::saving::{CalledOff, Refusal};
+use tenon_engine::saving::{CalledOff, NotBegun, Refusal};
 use tenon_engine::wire::resp::Reply;
 
 /// Saves while the client waits. Other clients go on: the file holds the data as it was when the command came.
@@ -48,18 +48,22 @@ fn bgsave(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     };
     // EXEC holds shards: the moment has to wait.
     let refusal = if cx.session.is_in_exec() {
-        if cx.engine.saving.is_running() { Err(Refusal::Saving) } else { Err(Refusal::OtherSnapshot) }
+        Err(NotBegun::Refused(if cx.engine.saving.is_running() { Refusal::Saving } else { Refusal::OtherSnapshot }))
     } else {
         cx.engine.save_in_background(cx.worker)
     };
     match refusal {
         Ok(()) => reply.simple("Background saving started"),
-        Err(Refusal::Saving) => return Err(CmdError::text("ERR Background save already in progress")),
-        Err(Refusal::OtherSnapshot) if is_patient || cx.session.is_in_exec() => {
+        Err(NotBegun::Refused(Refusal::Saving)) => {
+            return Err(CmdError::text("ERR Background save already in progress"));
+        }
+        Err(NotBegun::Refused(Refusal::OtherSnapshot)) if is_patient || cx.session.is_in_exec() => {
             cx.engine.schedule_save();
             reply.simple("Background saving scheduled");
         }
-        Err(Refusal::OtherSnapshot) => {
+        // Redis says no more where it cannot fork, and logs why.
+        Err(NotBegun::NoThread) => return Err(CmdError::text("ERR")),
+        Err(NotBegun::Refused(Refusal::OtherSnapshot)) => {
             return Err(CmdError::text(
                 "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to \
                  schedule a BGSAVE whenever possible.",
