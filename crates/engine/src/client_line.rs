@@ -55,6 +55,7 @@ impl<'a> Lines<'a> {
         // What a client has done of late is noted when its batch is over: the one that asks is in the middle of it.
         let active_ms = if me.is_some() { now_ms } else { client.active_ms.load(Relaxed) };
         let last_command = match (me, client.last_command.load(Relaxed)) {
+            (Some(asker), _) if asker.session.is_in_exec() => "exec".to_owned(),
             (Some(asker), _) => asker.command.full_name(),
             (None, u32::MAX) => "NULL".to_owned(),
             (None, number) => self.engine.commands.all()[number as usize].full_name(),

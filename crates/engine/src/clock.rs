@@ -44,6 +44,13 @@ impl Clock {
         }
     }
 
+    /// The same instant for another way of noting accesses.
+    pub(crate) fn note_accesses_by(&mut self, noting: Noting) {
+        if !self.access.notes(noting) {
+            self.access = access_clock(noting, self.now_ms, self.now_ns);
+        }
+    }
+
     /// The system's milliseconds when the monotonic clock says `now_ns`.
     #[inline]
     fn ms_at(&self, now_ns: u64) -> u64 {

@@ -407,6 +407,11 @@ impl Engine {
         worker.clock = Clock::read(self.noting());
     }
 
+    /// Has a worker note accesses from here on as the policy in force wants it. Time stays: it may stand still.
+    pub fn follow_policy(&self, worker: &mut Worker) {
+        worker.clock.note_accesses_by(self.noting());
+    }
+
     /// Notes that a batch which was not timed by command has ended: the next one does not run in the past when this one
     /// took long.
     #[inline]

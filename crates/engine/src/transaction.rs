@@ -155,6 +155,8 @@ impl Engine {
         }
         let refusal = if calls_scripts { self.refusal() } else { None };
         session.in_exec = Some(AtExec { refusal, out_of_memory });
+        // As with Redis it is in the transaction until that has ended.
+        session.client.queued.store(transaction.queue.len() as u32, Ordering::Relaxed);
         // Libraries are of no shard: others change them in the log behind this, or before.
         let changes_libraries = transaction.queue.iter().any(|(it, _)| it.command.flags.any(Flags::CHANGES_LIBRARIES));
         let order = changes_libraries.then(|| self.scripts.libraries.keep_order());
@@ -215,6 +217,7 @@ impl Engine {
             }
         }
         session.in_exec = None;
+        session.client.queued.store(u32::MAX, Ordering::Relaxed);
         session.exec_is_heard = silent;
         match expected {
             Some(expected) => self.end_switching_unit(worker, expected),

@@ -69,7 +69,8 @@ impl Engine {
         {
             return Ok(());
         }
-        let context = if session.transaction.is_some() { Context::Multi } else { Context::TopLevel };
+        let in_transaction = session.transaction.is_some() || session.is_in_exec();
+        let context = if in_transaction { Context::Multi } else { Context::TopLevel };
         let refusal = Refusal { reason: Reason::Auth, context, object: args.get(0).to_vec(), user: name.to_vec() };
         if let Some(found) = self.commands.find(args.get(0)) {
             self.note_refusal(worker, session, found, args, refusal);

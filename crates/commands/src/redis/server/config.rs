@@ -76,6 +76,8 @@ fn set(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|&[name, value]| (name, value)).collect();
     let caller = if cx.session.client.info.is_local() { Caller::Local } else { Caller::Remote };
     cx.engine.set_config(&pairs, caller).map_err(|error| CmdError::new(format!("ERR {error}")))?;
+    // The next command of the batch may be about how keys are used.
+    cx.engine.follow_policy(cx.worker);
     reply.simple("OK");
     Ok(())
 }
