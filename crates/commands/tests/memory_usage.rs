@@ -113,6 +113,34 @@ fn memory_usage_is_near_the_truth_for_every_type() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// What groups of streams take: entries that wait to be acknowledged, consumers, and the groups themselves.
+#[test]
+fn memory_usage_of_groups_is_near_the_truth() {
+    const COUNT: usize = 20_000;
+    let _alone = ALONE.lock();
+    let mut server = Server::new(1, &[("slowlog-log-slower-than", "-1")]);
+    let mut run = |server: &mut Server, line: &str| {
+        let answer = server.run(&line.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>());
+        assert!(!matches!(answer, Value::Error(_)), "{line}: {answer:?}");
+    };
+    (1..=COUNT).for_each(|ms| run(&mut server, &format!("XADD s {ms}-1 f v")));
+    run(&mut server, "XGROUP CREATE s g 0");
+    let fills: [(&str, &dyn Fn(usize) -> String); 3] = [
+        ("pending entries", &|_| "XREADGROUP GROUP g c COUNT 100 STREAMS s >".to_owned()),
+        ("consumers", &|number| format!("XGROUP CREATECONSUMER s g consumer:{number:08}")),
+        ("groups", &|number| format!("XGROUP CREATE s group:{number:08} 0")),
+    ];
+    for (what, fill) in fills {
+        let before = (usage(&mut server, "s"), used());
+        let times = if what == "pending entries" { COUNT / 100 } else { COUNT };
+        (0..times).for_each(|number| run(&mut server, &fill(number)));
+        server.worker.sweep();
+        let said = usage(&mut server, "s") - before.0;
+        let off = said as f64 / (used() - before.1) as f64 - 1.0;
+        assert!(off.abs() < TOLERANCE, "{what}: {said} bytes are said, which is {off:+.3}");
+    }
+}
+
 fn field<'a>(pairs: &'a [Value], wanted: &str) -> &'a Value {
     let at = pairs.iter().position(|item| *item == Value::Bulk(wanted.as_bytes().to_vec()));
     &pairs[at.unwrap_or_else(|| panic!("{wanted} is missing")) + 1]

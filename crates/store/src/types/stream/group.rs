@@ -461,14 +461,14 @@ impl Group {
         (self.pending.len() * 2 + self.released.len() + by_time) / NODE_LEN + self.consumers.len() * 3 + 1
     }
 
-    /// Bytes of memory beside the group itself, about: trees have room for more than they hold.
+    /// Bytes of memory beside the group itself, about: trees that are filled in order have room for twice what they hold.
     pub(super) fn memory(&self) -> usize {
         let pending = size_of::<(StreamId, Pending)>() + size_of::<StreamId>();
         let consumer = size_of::<(ConsumerNumber, Consumer)>() + size_of::<(Box<[u8]>, ConsumerNumber)>();
         let by_time = self.by_time.as_ref().map_or(0, |by_time| by_time.len() * size_of::<(u64, StreamId)>());
         let released = self.released.len() * size_of::<(u64, StreamId)>();
         // Each name is there twice. Asked of a stream that is changed: nothing is gone through.
-        (self.pending.len() * pending + by_time + released + self.consumers.len() * consumer) * 4 / 3
+        (self.pending.len() * pending + by_time + released + self.consumers.len() * consumer) * 2
             + self.names_len * 2
     }
 }

@@ -380,7 +380,7 @@ impl Stream {
 
     /// Bytes of memory beside the object itself.
     pub fn memory(&self, looks: Looks) -> usize {
-        let group = |(name, group): (&[u8], &Group)| name.len() + size_of::<(Box<[u8]>, Group)>() + group.memory();
+        let group = |(name, group): (&[u8], &Group)| name.len() + 2 * size_of::<(Box<[u8]>, Group)>() + group.memory();
         let producers = self.producers().map_or(0, |producers| producers.memory(looks));
         size_of::<Stream>() + self.entries.memory() + looks.sum_of_first(self.groups(), group) + producers
     }
