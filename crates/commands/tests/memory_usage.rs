@@ -119,7 +119,7 @@ fn memory_usage_of_groups_is_near_the_truth() {
     const COUNT: usize = 20_000;
     let _alone = ALONE.lock();
     let mut server = Server::new(1, &[("slowlog-log-slower-than", "-1")]);
-    let mut run = |server: &mut Server, line: &str| {
+    let run = |server: &mut Server, line: &str| {
         let answer = server.run(&line.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>());
         assert!(!matches!(answer, Value::Error(_)), "{line}: {answer:?}");
     };

@@ -44,6 +44,7 @@ fn content(value: Value, deadline_ms: Option<u64>, flags: u32) -> Content {
     let mut deadlines = BTreeMap::new();
     match &value {
         Value::String(text) => parts.push(text.clone()),
+        Value::Rope(rope) => parts.push(rope.to_vec()),
         Value::List(list) => parts.extend(list.view().iter_from(0).map(Item::to_vec)),
         Value::Hash(hash) => {
             hash.view().for_each(|field, value| parts.push([field.to_vec(), b"=".to_vec(), value.to_vec()].concat()));
@@ -62,7 +63,7 @@ fn content(value: Value, deadline_ms: Option<u64>, flags: u32) -> Content {
         Value::Hash(hash) => hash.deadlines(),
         Value::Set(set) => set.deadlines(),
         Value::Zset(zset) => zset.deadlines(),
-        Value::String(_) | Value::List(_) | Value::Stream(_) => None,
+        Value::String(_) | Value::Rope(_) | Value::List(_) | Value::Stream(_) => None,
     };
     if let Some(all) = of_members {
         all.for_each(|member, deadline_ms| _ = deadlines.insert(member.to_vec(), deadline_ms));

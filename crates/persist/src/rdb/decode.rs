@@ -4,9 +4,10 @@ use super::build::{HashBuilder, ListBuilder, SetBuilder, ZsetBuilder};
 use super::kind::{self, node};
 use super::stream::Form;
 use super::{DecodeError, Value, intset, listpack, stream, ziplist, zipmap};
+use std::borrow::Cow;
 use tenon_ds::packed::Item;
 use tenon_store::types::stream::ProducerLimits;
-use tenon_store::types::{HashLimits, ListLimits, MEMBER_DEADLINE_MAX_MS, SetLimits, ZsetLimits};
+use tenon_store::types::{HashLimits, ListLimits, MEMBER_DEADLINE_MAX_MS, Rope, SetLimits, ZsetLimits};
 use tenon_wire::rdb::Reader;
 
 /// Up to where collections stay in their small forms.
@@ -49,7 +50,11 @@ pub struct Scene {
 pub fn read_value(kind: u8, reader: &mut Reader<'_>, scene: &Scene) -> Result<Value, DecodeError> {
     let limits = &scene.limits;
     match kind {
-        kind::STRING => Ok(Value::String(reader.string()?.into_owned())),
+        kind::STRING => {
+            let mut rope = Rope::new();
+            let text = reader.string_or_pieces(|piece| rope.append(piece))?.map(Cow::into_owned);
+            Ok(text.map_or(Value::Rope(rope), Value::String))
+        }
         kind::LIST => {
             let mut list = ListBuilder::new(limits);
             for _ in 0..reader.count(1)? {

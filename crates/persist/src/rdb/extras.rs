@@ -165,7 +165,7 @@ fn read_deadlines(mut bytes: &[u8], value: &mut Value) -> Result<(), DecodeError
             Value::Set(set) => set_deadline(set, &member, deadline_ms)?,
             Value::Zset(zset) => set_deadline(zset, &member, deadline_ms)?,
             Value::Hash(hash) => set_deadline(hash, &member, deadline_ms)?,
-            Value::String(_) | Value::List(_) | Value::Stream(_) => {
+            Value::String(_) | Value::Rope(_) | Value::List(_) | Value::Stream(_) => {
                 return Err(DecodeError::malformed("deadlines of members follow a value that has none"));
             }
         }

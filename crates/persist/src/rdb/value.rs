@@ -1,7 +1,7 @@
 //! A value on its way from a payload or a file into the store. Knows no form of writing.
 
 use tenon_store::entry::NewValue;
-use tenon_store::types::{Hash, List, Set, Stream, Zset};
+use tenon_store::types::{Hash, List, Object, Rope, Set, Stream, Zset};
 use tenon_wire::resp::number::parse_i64;
 
 /// Longest text that is stored as an integer, in bytes: the sign and 19 digits.
@@ -12,6 +12,8 @@ const INT_LEN_MAX: usize = 20;
 pub enum Value {
     /// A string.
     String(Vec<u8>),
+    /// A long one that was compressed.
+    Rope(Rope),
     /// A list.
     List(List),
     /// A hash.
@@ -37,6 +39,7 @@ impl Value {
     pub fn store<R>(self, put: impl FnOnce(NewValue<'_>) -> R) -> R {
         match self {
             Value::String(text) => Value::store_string(&text, put),
+            Value::Rope(rope) => put(NewValue::Object(Box::new(Object::Rope(rope)))),
             Value::List(list) => NewValue::of_collection(list, put).0,
             Value::Hash(hash) => NewValue::of_collection(hash, put).0,
             Value::Set(set) => NewValue::of_collection(set, put).0,

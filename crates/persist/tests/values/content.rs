@@ -110,6 +110,7 @@ pub fn as_written(mut content: Content) -> Content {
 pub fn content(value: &Value) -> Content {
     match value {
         Value::String(text) => Content::String(text.clone()),
+        Value::Rope(rope) => Content::String(rope.to_vec()),
         Value::List(list) => {
             Content::List(list.view().iter_from(0).map(Item::to_vec).collect(), list.view().encoding())
         }

@@ -1,8 +1,9 @@
 //! Long strings: what is zeros in them takes next to nothing, in files and in payloads.
 
 use super::content::{Content, LIMITS, content};
+use tenon_ds::looks::Looks;
 use tenon_persist::rdb::file::{Access, FileOptions, Form, OnModule, write_entry};
-use tenon_persist::rdb::{dump, load};
+use tenon_persist::rdb::{Value, dump, load};
 use tenon_store::entry::{Entry, Meta, NewValue};
 use tenon_store::types::{Object, Rope};
 use tenon_wire::rdb::Compression;
@@ -25,5 +26,8 @@ fn long_strings_with_holes_take_little() {
     }
     assert!(payload.len() < 1_500_000, "{} bytes", payload.len());
     let loaded = load(&payload, *LIMITS, text.len(), OnModule::Refuse).expect("it is one");
+    // A hole is one again, and was none in between.
+    let Value::Rope(rope) = &loaded.value else { panic!("it is long") };
+    assert!(rope.memory(Looks::ALL) < 2_000_000, "{} bytes", rope.memory(Looks::ALL));
     assert!(content(&loaded.value) == Content::String(text));
 }

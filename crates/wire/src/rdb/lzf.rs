@@ -15,6 +15,8 @@ const MATCH_MIN: usize = 3;
 const MATCH_MAX: usize = 264;
 /// How far back a repetition reaches at most, in bytes.
 const REACH: usize = 8192;
+/// Bytes of a piece of what is decompressed, where nobody wants all of it at once.
+const PIECE: usize = 256 << 10;
 /// Bits of the table's index for inputs that are longer than a repetition reaches.
 const TABLE_BITS: u32 = 14;
 /// Inputs up to so many bytes have a table of bytes, and one of two bytes each, on the stack.
@@ -28,13 +30,45 @@ pub fn lzf_decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
         return None;
     }
     let mut out = Vec::with_capacity(len);
+    decompress(input, len, &mut out, |_| 0).then_some(out)
+}
+
+/// Hands the `len` bytes that `input` decompresses to on in pieces, all but the last of [`PIECE`] bytes; tells whether it does to
+/// exactly so many. Some may have been handed on if not.
+pub(super) fn lzf_decompress_in_pieces(input: &[u8], len: usize, mut take: impl FnMut(&[u8])) -> bool {
+    if input.len().checked_mul(GAIN_MAX).is_none_or(|most| len > most) {
+        return false;
+    }
+    let mut out = Vec::with_capacity(PIECE + REACH + MATCH_MAX);
+    let is_whole = decompress(input, len, &mut out, |out| {
+        if out.len() < PIECE + REACH {
+            return 0;
+        }
+        take(&out[..PIECE]);
+        out.drain(..PIECE);
+        PIECE
+    });
+    take(&out);
+    is_whole
+}
+
+/// Appends what `input` decompresses to; tells whether that is `len` bytes. Of those that are there `hand_on` may take from the
+/// front, all but the last [`REACH`], and says how many it has taken.
+#[inline]
+fn decompress(input: &[u8], len: usize, out: &mut Vec<u8>, mut hand_on: impl FnMut(&mut Vec<u8>) -> usize) -> bool {
+    walk(input, len, out, &mut hand_on).is_some_and(|handed_on| handed_on + out.len() == len)
+}
+
+#[inline]
+fn walk(input: &[u8], len: usize, out: &mut Vec<u8>, hand_on: &mut impl FnMut(&mut Vec<u8>) -> usize) -> Option<usize> {
+    let mut handed_on = 0;
     let mut left = input;
     while let Some((&control, rest)) = left.split_first() {
         left = rest;
         if control < LITERAL_MAX as u8 {
             let (literal, rest) = left.split_at_checked(usize::from(control) + 1)?;
             left = rest;
-            if out.len() + literal.len() > len {
+            if handed_on + out.len() + literal.len() > len {
                 return None;
             }
             out.extend_from_slice(literal);
@@ -50,7 +84,7 @@ pub fn lzf_decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
             let back = (usize::from(control & 0x1F) << 8 | usize::from(low)) + 1;
             let from = out.len().checked_sub(back)?;
             let count = count + 2;
-            if out.len() + count > len {
+            if handed_on + out.len() + count > len {
                 return None;
             }
             if back >= count {
@@ -62,8 +96,9 @@ pub fn lzf_decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
                 }
             }
         }
+        handed_on += hand_on(out);
     }
-    (out.len() == len).then_some(out)
+    Some(handed_on)
 }
 
 /// Writes the compressed form of `input` to the beginning of `out` and gives its length, if there is room for it.
@@ -233,6 +268,21 @@ mod tests {
         assert_eq!(lzf_decompress(b"\x00a\x20\x05", 5), None);
         assert_eq!(lzf_decompress(b"\x00a\xE0\x05\x00", 14), None);
         assert_eq!(lzf_decompress(b"\x00a", usize::MAX), None);
+    }
+
+    #[test]
+    fn pieces_are_what_the_whole_is() {
+        let text: Vec<u8> = (0..900_000u32).flat_map(|at| [(at % 251) as u8, (at >> 13) as u8]).collect();
+        for len in [0, 1, PIECE, PIECE + REACH, 3 * PIECE, text.len()] {
+            let short = compressed(&text[..len], 2 * text.len()).unwrap();
+            let mut pieces = Vec::new();
+            assert!(lzf_decompress_in_pieces(&short, len, |piece| pieces.push(piece.to_vec())));
+            assert!(pieces.iter().all(|piece| piece.len() < PIECE + REACH + MATCH_MAX));
+            assert_eq!(pieces.concat(), &text[..len]);
+            assert!(!lzf_decompress_in_pieces(&short, len + 1, |_| {}));
+            assert!(len == 0 || !lzf_decompress_in_pieces(&short, len - 1, |_| {}));
+        }
+        assert!(!lzf_decompress_in_pieces(b"\x00a", usize::MAX, |_| {}));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Numbers, lengths and strings out of a payload or a file, nothing of which is believed: no length reserves memory
 //! before the bytes are there. Knows no type of value.
 
+use super::lzf::lzf_decompress_in_pieces;
 use super::lzf_decompress;
 use super::write::{COMPRESSED, INT_8, INT_16, INT_32};
 use std::borrow::Cow;
@@ -8,6 +9,9 @@ use std::fmt;
 
 /// The most bytes that a string has: collections count them in 32 bits, with some to spare for what stands around.
 pub const STRING_LEN_MAX: u64 = u32::MAX as u64 - 1024;
+
+/// Compressed strings of more bytes are long.
+const LONG_LEN_MIN: usize = 1 << 20;
 
 /// Why something cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,8 @@ impl Source for &[u8] {
         self.len() as u64
     }
 }
+
+const NOT_COMPRESSED: ReadError = ReadError::Malformed("a string cannot be decompressed");
 
 /// What a length's first byte says.
 enum Len {
@@ -176,27 +182,54 @@ impl<'s> Reader<'s> {
     /// # Errors
     /// When there is none.
     pub fn string(&mut self) -> Result<Cow<'_, [u8]>, ReadError> {
-        let len = match self.any_len()? {
+        match self.any_len()? {
+            Len::Special(COMPRESSED) => {
+                let (bytes, len) = self.compressed()?;
+                lzf_decompress(bytes, len).ok_or(NOT_COMPRESSED).map(Cow::Owned)
+            }
+            len => self.uncompressed(len),
+        }
+    }
+
+    /// A string. A long one that is compressed is handed on in pieces instead, some of it also where it turns out to be none: it may
+    /// be long, and mostly zeros.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn string_or_pieces(&mut self, take: impl FnMut(&[u8])) -> Result<Option<Cow<'_, [u8]>>, ReadError> {
+        match self.any_len()? {
+            Len::Special(COMPRESSED) => {
+                let (bytes, len) = self.compressed()?;
+                if len <= LONG_LEN_MIN {
+                    return lzf_decompress(bytes, len).ok_or(NOT_COMPRESSED).map(Cow::Owned).map(Some);
+                }
+                if lzf_decompress_in_pieces(bytes, len, take) { Ok(None) } else { Err(NOT_COMPRESSED) }
+            }
+            len => self.uncompressed(len).map(Some),
+        }
+    }
+
+    fn uncompressed(&mut self, len: Len) -> Result<Cow<'_, [u8]>, ReadError> {
+        let len = match len {
             Len::Plain(len) if len > STRING_LEN_MAX => return Err(ReadError::Malformed("a string is too long")),
             Len::Plain(len) => len,
             Len::Special(INT_8) => return Ok(digits(i8::from_le_bytes(self.chunk()?))),
             Len::Special(INT_16) => return Ok(digits(i16::from_le_bytes(self.chunk()?))),
             Len::Special(INT_32) => return Ok(digits(i32::from_le_bytes(self.chunk()?))),
-            Len::Special(COMPRESSED) => return self.compressed().map(Cow::Owned),
             Len::Special(_) => return Err(ReadError::Malformed("a string has no known form")),
         };
         self.raw(usize::try_from(len).map_err(|_| ReadError::Truncated)?).map(Cow::Borrowed)
     }
 
-    fn compressed(&mut self) -> Result<Vec<u8>, ReadError> {
+    /// What is compressed, and to how many bytes it has to decompress.
+    fn compressed(&mut self) -> Result<(&[u8], usize), ReadError> {
         let compressed = self.byte_len()?;
         let len = self.byte_len()?;
         if len as u64 > STRING_LEN_MAX {
             return Err(ReadError::Malformed("a string is too long"));
         }
         self.expansion_left = self.expansion_left.checked_sub(len).ok_or(ReadError::TooLarge)?;
-        let bytes = self.raw(compressed)?;
-        lzf_decompress(bytes, len).ok_or(ReadError::Malformed("a string cannot be decompressed"))
+        Ok((self.raw(compressed)?, len))
     }
 }
 

@@ -8,6 +8,7 @@ use super::scan::Scan;
 use super::{Cause, Doing, FileError};
 use std::borrow::Cow;
 use tenon_store::entry::NewValue;
+use tenon_store::types::Rope;
 use tenon_wire::rdb::Reader;
 
 /// How a key was used, as far as the file says.
@@ -127,10 +128,14 @@ impl Batch {
         if entry.form == super::super::kind::STRING {
             let mut scan = Scan::new(&self.bytes[..entry.end], entry.value_at);
             // Most values are strings that nothing follows, and are stored from where they lie.
-            if let Ok(text) = scan.string()
+            let mut rope = Rope::new();
+            if let Ok(text) = scan.string_or_pieces(|piece| rope.append(piece))
                 && scan.at() == entry.end
             {
-                return Ok(Value::store_string(&text, |value| put(value, 0)));
+                return Ok(match text {
+                    Some(text) => Value::store_string(&text, |value| put(value, 0)),
+                    None => Value::Rope(rope).store(|value| put(value, 0)),
+                });
             }
         }
         let mut bytes = &self.bytes[entry.value_at..entry.end];

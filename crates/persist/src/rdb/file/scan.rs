@@ -117,6 +117,19 @@ impl<'a> Scan<'a> {
         self.any_string().map(|_| ())
     }
 
+    /// A string, or in its place its pieces ([`Reader::string_or_pieces`]).
+    pub(super) fn string_or_pieces(&mut self, take: impl FnMut(&[u8])) -> Result<Option<Cow<'a, [u8]>>, Stop> {
+        let from = self.at;
+        match self.any_string()? {
+            (Form::Plain, bytes) => Ok(Some(Cow::Borrowed(bytes))),
+            (Form::Int | Form::Compressed, _) => {
+                let mut encoded = &self.bytes[from..self.at];
+                let text = Reader::new(&mut encoded, usize::MAX).string_or_pieces(take)?.map(Cow::into_owned);
+                Ok(text.map(Cow::Owned))
+            }
+        }
+    }
+
     /// A string.
     pub(super) fn string(&mut self) -> Result<Cow<'a, [u8]>, Stop> {
         let from = self.at;

@@ -468,8 +468,7 @@ impl Group {
         let by_time = self.by_time.as_ref().map_or(0, |by_time| by_time.len() * size_of::<(u64, StreamId)>());
         let released = self.released.len() * size_of::<(u64, StreamId)>();
         // Each name is there twice. Asked of a stream that is changed: nothing is gone through.
-        (self.pending.len() * pending + by_time + released + self.consumers.len() * consumer) * 2
-            + self.names_len * 2
+        (self.pending.len() * pending + by_time + released + self.consumers.len() * consumer) * 2 + self.names_len * 2
     }
 }
 
