@@ -28,7 +28,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_wire::OutBuf;
 
 /// Outputs of a turn up to this many bytes leave with the next wait. Longer ones, of many commands, are sent at once, from
@@ -46,6 +46,10 @@ const OPEN: &str = "a port stays while its socket is open or has operations in f
 
 /// So often all operations are ended anew before a ring is let go: the end of a send may have begun another one.
 const ENDINGS_MAX: usize = 4;
+
+/// How often it is looked whether a peer that sends no more takes something: a wait for that ends at once, since the kernel
+/// counts the end of its side as news of any kind.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 thread_local! {
     /// This thread's ring, while no loop runs here. It has no operations.
@@ -71,6 +75,9 @@ pub(super) struct Uring {
     staged: Vec<u32>,
     /// Ports whose receive was ended to let the ring go, of which the next wait will tell.
     let_go: Vec<u32>,
+    /// Ports whose output waits for a peer that sends no more, and when it was looked at them last.
+    stuck: Vec<u32>,
+    looked_at: Instant,
     /// Events for the next wait to report, and those that the last has reported.
     coming: Vec<Event>,
     ready: Vec<Event>,
@@ -153,11 +160,16 @@ impl Io for Uring {
                 self.ring.poll(fd, Kind::Shared, poll_bits(PollFlags::IN) | EXCLUSIVE, tag);
             }
         }
-        let timeout = if self.coming.is_empty() { timeout } else { Duration::ZERO };
+        let timeout = match (self.coming.is_empty(), self.stuck.is_empty()) {
+            (true, true) => timeout,
+            (true, false) => timeout.min(LOOK_AGAIN),
+            (false, _) => Duration::ZERO,
+        };
         self.ring.wait(timeout)?;
         while let Some(completion) = self.ring.completion() {
             self.on_completion(completion);
         }
+        self.look_at_stuck();
         self.waits += 1;
         // What these are to wait for is known when their events have been dealt with.
         self.behind.append(&mut self.let_go);
@@ -342,6 +354,8 @@ impl Uring {
             behind: Vec::new(),
             staged: Vec::new(),
             let_go: Vec::new(),
+            stuck: Vec::new(),
+            looked_at: Instant::now(),
             coming: Vec::new(),
             ready: Vec::new(),
             waits: 1,
@@ -528,11 +542,35 @@ impl Uring {
             Ok(bits) => PollFlags::from_bits_retain(bits as u16),
             Err(_) => PollFlags::empty(),
         };
-        event.sent = kind == Kind::Writable;
         event.peer_ended = seen.contains(PollFlags::RDHUP);
         event.broken = seen.intersects(PollFlags::ERR | PollFlags::HUP);
+        port.is_stuck |= kind == Kind::Writable && event.peer_ended && !event.broken && !seen.contains(PollFlags::OUT);
+        event.sent = kind == Kind::Writable && !port.is_stuck;
+        if kind == Kind::Writable && port.is_stuck {
+            if self.stuck.is_empty() {
+                self.looked_at = Instant::now();
+            }
+            self.stuck.push(port.tag);
+        }
         event.received = kind == Kind::Readable || event.broken || event.peer_ended;
         self.report(port, event);
+    }
+
+    /// Has those go on sending that it is time to look at.
+    fn look_at_stuck(&mut self) {
+        if self.stuck.is_empty() || self.looked_at.elapsed() < LOOK_AGAIN {
+            return;
+        }
+        for tag in std::mem::take(&mut self.stuck) {
+            // In its place there may be another by now, which waits for nothing.
+            if self.ports[tag as usize].is_some() {
+                self.with_tag(tag, |own, port| {
+                    if std::mem::take(&mut port.is_stuck) && !port.is_closed {
+                        own.report(port, Event { sent: true, ..Event::default() });
+                    }
+                });
+            }
+        }
     }
 
     /// Has the next wait, or the one that is going on, report this about a port, in one event with all else about it.
@@ -569,7 +607,7 @@ impl Uring {
     /// Has an event come when the socket has room, if something waits for that.
     fn wait_until_writable(&mut self, port: &mut Port) {
         let waits = !port.unsent.is_empty() || port.tls.as_ref().is_some_and(|tls| tls.unsealed() > 0);
-        if waits && port.send_failed.is_none() && !port.in_flight.writable {
+        if waits && port.send_failed.is_none() && !port.in_flight.writable && !port.is_stuck {
             port.in_flight.writable = true;
             self.ring.poll(&port.fd, Kind::Writable, poll_bits(PollFlags::OUT), port.tag);
         }
@@ -591,4 +629,49 @@ fn begin_receive(ring: &mut Ring, port: &mut Port) {
 /// The kernel's number for these events.
 fn poll_bits(flags: PollFlags) -> u32 {
     u32::from(flags.bits())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{Shutdown, TcpListener, TcpStream};
+
+    #[test]
+    fn who_sends_no_more_and_takes_nothing_is_looked_at_now_and_then() {
+        const WAITS: usize = 1_000;
+        const LEN: usize = 30_000_000;
+        // A system without io_uring has nothing to test.
+        let Ok(mut io) = Uring::try_out() else { return };
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut peer = TcpStream::connect(listener.local_addr().expect("it has one")).expect("connected");
+        let (own, _) = listener.accept().expect("it came");
+        own.set_nonblocking(true).expect("a socket");
+        let mut socket = io.open(own.into(), None, 7).expect("opened");
+        let mut out = OutBuf::new();
+        out.tail_for(LEN).resize(LEN, b'x');
+        io.send(&mut socket, &mut out).expect("sent");
+        io.flush(&mut socket).expect("flushed");
+        peer.shutdown(Shutdown::Write).expect("it is open");
+        let mut go_on = |timeout| {
+            let mut times = 0;
+            for index in 0..io.wait(timeout).expect("waited") {
+                let event = io.event(index);
+                io.note(&mut socket, event);
+                if event.sent {
+                    times += 1;
+                    io.continue_send(&mut socket).expect("it is there");
+                }
+            }
+            (times, io.unsent(&socket))
+        };
+        let times: usize = (0..WAITS).map(|_| go_on(Duration::ZERO).0).sum();
+        assert!(times < WAITS / 2, "{times}");
+        let reader = std::thread::spawn(move || {
+            let mut bytes = vec![0; LEN];
+            peer.read_exact(&mut bytes).expect("all of it comes");
+        });
+        while go_on(Duration::from_secs(1)).1 > 0 {}
+        reader.join().expect("all came");
+    }
 }

@@ -30,6 +30,8 @@ pub(super) struct Port {
     pub(super) in_flight: InFlight,
     /// The worker has closed it.
     pub(super) is_closed: bool,
+    /// Its peer sends no more and has taken nothing for a while: it is looked at now and then whether that is still so.
+    pub(super) is_stuck: bool,
     /// The event about it that the next wait reports, and that wait.
     pub(super) reported: (u64, usize),
     /// The token is among those to be reported again.
@@ -105,6 +107,7 @@ impl Port {
             tls: tls.map(Box::new),
             in_flight: InFlight::default(),
             is_closed: false,
+            is_stuck: false,
             reported: (0, 0),
             queued: false,
             aside: Vec::new(),
