@@ -24,22 +24,28 @@ impl Engine {
     /// taken; then nothing has changed.
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let _one_at_a_time = self.config_applying.lock();
-        // As long as one may fail to hold, nobody is to lose a key or a connection for what others say.
-        let (first, last): (Vec<_>, Vec<_>) =
-            self.config.stage(pairs, caller)?.into_iter().partition(|staged| may_not_hold(staged.setting));
+        // Nobody is let in by an address that is new before the password is. As long as a setting may fail to hold, nobody is to lose a
+        // key or a connection for what others say.
+        let (secrets, others): (Vec<_>, Vec<_>) =
+            self.config.stage(pairs, caller)?.into_iter().partition(|staged| staged.setting.group == Group::Security);
+        let (first, last): (Vec<_>, Vec<_>) = others.into_iter().partition(|staged| may_not_hold(staged.setting));
         let mut changed = Vec::new();
-        for staged in [first, last] {
+        let mut rights_before = None;
+        for staged in [secrets, first, last] {
             let from = changed.len();
             changed.extend(self.config.store_staged(&staged));
+            if changed[from..].iter().any(|changed| changed.setting.id == SettingId::requirepass) {
+                rights_before = Some(self.apply_requirepass());
+            }
             for index in from..changed.len() {
                 if let Err(error) = self.make_hold(changed[index].setting) {
+                    rights_before.into_iter().for_each(|rights| self.restore_default_user(rights));
                     return Err(self.undo(&changed, index, error));
                 }
             }
         }
         for Changed { setting, .. } in &changed {
             match setting.id {
-                SettingId::requirepass => self.apply_requirepass(),
                 SettingId::tls_cert_file => {
                     self.certificates_read_s.store(self.started.elapsed().as_secs(), Ordering::Relaxed);
                 }
@@ -123,7 +129,11 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (weak, tell) = (Arc::downgrade(&engine), Arc::clone(&seen));
         engine.set_config_hook(Box::new(move |setting| {
-            let config = &weak.upgrade().expect("it is asked").config;
+            let engine = weak.upgrade().expect("it is asked");
+            let config = &engine.config;
+            // Nobody comes by the new port without the password.
+            let has_password = !engine.acl.default_user().rights().admits(b"");
+            assert_eq!(has_password, !config.requirepass().is_empty());
             tell.lock().unwrap().push((setting.name, config.maxmemory(), config.port()));
             if config.port() == 1 { Err(ValueError::CannotListen) } else { Ok(()) }
         }));
@@ -135,5 +145,10 @@ mod tests {
         assert_eq!(set(b"1"), (false, vec![("port", memory, 1)]));
         assert_eq!((engine.config.maxmemory(), engine.config.port()), (memory, port));
         assert_eq!(set(b"2"), (true, vec![("port", memory, 2), ("maxmemory", 1_000, 2)]));
+        for (port, has_password) in [(&b"1"[..], false), (b"3", true)] {
+            let result = engine.set_config(&[(b"port", port), (b"requirepass", b"secret")], Caller::Local);
+            assert_eq!(result.is_ok(), has_password);
+            assert_eq!(engine.acl.default_user().rights().admits(b""), !has_password);
+        }
     }
 }

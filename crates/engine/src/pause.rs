@@ -271,7 +271,8 @@ impl Pause {
             return false;
         }
         let state = self.state.lock();
-        state.until.is_some() && !state.is_for_end && state.logs_behind == 0 && state.waiting.contains(&key)
+        let is_clients = state.until.is_some() || !state.beginning.is_empty();
+        is_clients && !state.is_for_end && state.logs_behind == 0 && state.waiting.contains(&key)
     }
 
     /// Forgets a connection that ends while it waits.
@@ -351,6 +352,7 @@ mod tests {
         assert_eq!((pause.rest(0), pause.rest(900)), (Some((PauseMode::All, 100)), Some((PauseMode::All, 100))));
         pause.start(50, PauseMode::Write, 0);
         assert!(pause.wait(one) && pause.end_if_due(900).is_empty(), "it goes on as long as one begins");
+        assert!(pause.alone_holds(one) && !pause.alone_holds(other));
         assert_eq!(pause.settle(second, 1_000), Some(other));
         assert!(pause.is_beginning(first) && !pause.is_beginning(second));
         assert_eq!(pause.mode(1_000), Some(PauseMode::Write), "that of no time is over");

@@ -68,7 +68,7 @@ impl Connection {
     /// Goes on after so many bytes were put into the room; otherwise as `on_bytes`.
     pub fn on_filled(&mut self, engine: &Engine, worker: &mut Worker, received: usize, out: &mut OutBuf) -> Flow {
         let received = received as u64;
-        worker.stats.all.input_bytes.add(received);
+        worker.stats.received(received);
         let of_client = &self.client().received_bytes;
         of_client.store(of_client.load(Ordering::Relaxed) + received, Ordering::Relaxed);
         self.on_bytes(engine, worker, &[], out)

@@ -352,6 +352,7 @@ fn a_flush_comes_when_it_was_asked_for() {
     let asked_earlier = |host: &mut Host, client: &mut host::Client, ms: u64, request: &str| {
         host.engine.read_clock(&mut host.worker);
         host.worker.clock.now_ms -= ms;
+        host.worker.clock.now_ns -= ms * 1_000_000;
         host.says(client, request)
     };
     host.says(&mut client, "set a 0 0 1\r\n1\r\n");

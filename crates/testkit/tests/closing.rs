@@ -177,6 +177,27 @@ fn who_leaves_in_a_pause_is_gone_and_its_command_with_it() {
 }
 
 #[test]
+fn who_sends_no_more_in_a_pause_is_answered_what_came_before() {
+    let settings = [("appendonly", "yes"), ("appendfsync", "always"), ("enable-debug-command", "yes")];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let mut other = connect(address);
+    assert_eq!(other.call(&[b"DEBUG", b"FAULTS", b"sync:slow=100"]).expect("a reply"), ok());
+    for waits in ["CLIENT PAUSE 100000000 WRITE\r\nSET b 2\r\n", "SET a 2\r\nBLPOP c 0\r\n"] {
+        let mut client = connect(address);
+        client.send_raw(format!("SET a 1\r\n{waits}").as_bytes()).expect("sent");
+        let Stream::Tcp(stream) = client.stream() else { panic!("it is over TCP") };
+        stream.shutdown(Shutdown::Write).expect("it is open");
+        assert_eq!([(); 2].map(|()| client.receive().expect("a reply")), [ok(), ok()]);
+        assert!(is_closed(&mut client));
+        assert_eq!(other.call(&[b"CLIENT", b"UNPAUSE"]).expect("a reply"), ok());
+        assert_eq!(other.call(&[b"RPUSH", b"c", b"v"]).expect("a reply"), Value::Int(1));
+        assert_eq!(other.call(&[b"EXISTS", b"b", b"c"]).expect("a reply"), Value::Int(1));
+        assert_eq!(other.call(&[b"DEL", b"c"]).expect("a reply"), Value::Int(1));
+    }
+}
+
+#[test]
 fn who_quits_gets_its_replies_whatever_else_it_is_told() {
     let settings = [("appendonly", "yes"), ("appendfsync", "always"), ("workers", "1")];
     let server = Server::tenon(&settings).expect("tenon starts");

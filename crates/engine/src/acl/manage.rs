@@ -73,13 +73,23 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes `requirepass` the default user's only password.
-    pub(crate) fn apply_requirepass(&self) {
+    /// Makes `requirepass` the default user's only password; gives the rights that it had before.
+    pub(crate) fn apply_requirepass(&self) -> Arc<Rights> {
         let _changing = self.acl.changing.lock();
         let user = self.acl.default_user();
         let rules = password_rules(&self.config.requirepass());
-        let rights = user.rights().with(rules.iter().map(Vec::as_slice), self.acl_scene());
+        let before = user.rights();
+        let rights = before.with(rules.iter().map(Vec::as_slice), self.acl_scene());
         user.set_rights(Arc::new(rights.expect("these rules are right")));
+        self.user_changed(user);
+        before
+    }
+
+    /// Gives the default user rights back that it had.
+    pub(crate) fn restore_default_user(&self, rights: Arc<Rights>) {
+        let _changing = self.acl.changing.lock();
+        let user = self.acl.default_user();
+        user.set_rights(rights);
         self.user_changed(user);
     }
 

@@ -153,7 +153,7 @@ impl Rights {
     }
 
     /// Whether it comes in with this password. Looks at all passwords, so that the time does not tell which is right.
-    pub(super) fn admits(&self, password: &[u8]) -> bool {
+    pub(crate) fn admits(&self, password: &[u8]) -> bool {
         let given = PasswordHash::of(password);
         let known = self.passwords.iter().fold(false, |known, hash| known | (*hash == given));
         self.enabled && (self.any_password || known)

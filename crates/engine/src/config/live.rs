@@ -71,7 +71,7 @@ pub struct Config {
     pub(super) warnings: Vec<Warning>,
     pub(super) users: Vec<UserLine>,
     pub(super) renames: Vec<Rename>,
-    /// Held while values change, so that CONFIG SET and CONFIG REWRITE see one another's work as a whole.
+    /// Held while values change. A CONFIG SET stores its own in steps.
     pub(super) changing: Mutex<()>,
 }
 

@@ -106,15 +106,10 @@ impl<'s> Writer<'s> {
 
     /// A string of `len` bytes that is no integer and lies in pieces, best of some hundred KiB: each is compressed by itself.
     pub fn string_in_pieces<'p>(&mut self, len: usize, pieces: impl Iterator<Item = &'p [u8]> + Clone) {
-        let only_zeros = match self.compression {
-            Compression::Off => true,
-            Compression::On => false,
-            Compression::Quick => len > QUICK_LEN_MAX,
-        };
-        let pays = || !only_zeros || self.compression != Compression::Off && pieces.clone().any(is_zeros);
-        if len > PLAIN_LEN_MAX
-            && u32::try_from(len).is_ok()
-            && pays()
+        let only_zeros = self.compression == Compression::Quick && len > QUICK_LEN_MAX;
+        if self.compression != Compression::Off
+            && (PLAIN_LEN_MAX + 1..u32::MAX as usize).contains(&len)
+            && (!only_zeros || pieces.clone().any(is_zeros))
             && self.compressed_pieces(len, pieces.clone(), only_zeros)
         {
             return;
@@ -126,7 +121,7 @@ impl<'s> Writer<'s> {
     /// Writes the string compressed, if that is shorter; tells whether it did.
     fn compressed_pieces<'p>(&mut self, len: usize, pieces: impl Iterator<Item = &'p [u8]>, only_zeros: bool) -> bool {
         let begin = self.out.len();
-        // The longest form of a length, in which it can be written later.
+        // A form of a length that holds any that may come of it.
         self.raw(&[SPECIAL | COMPRESSED, LEN_32, 0, 0, 0, 0]);
         self.length(len as u64);
         let first = self.out.len();
