@@ -24,28 +24,31 @@ impl Engine {
     /// taken; then nothing has changed.
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let _one_at_a_time = self.config_applying.lock();
-        // Nobody is let in by an address that is new before the password is. As long as a setting may fail to hold, nobody is to lose a
-        // key or a connection for what others say.
+        // Nobody is let in by an address that is new before a new password holds, nor without one before all else does. As long as a
+        // setting may fail to hold, nobody is to lose a key or a connection for what others say.
         let (secrets, others): (Vec<_>, Vec<_>) =
             self.config.stage(pairs, caller)?.into_iter().partition(|staged| staged.setting.group == Group::Security);
         let (first, last): (Vec<_>, Vec<_>) = others.into_iter().partition(|staged| may_not_hold(staged.setting));
         let mut changed = Vec::new();
-        let mut rights_before = None;
+        let mut rights = None;
         for staged in [secrets, first, last] {
             let from = changed.len();
             changed.extend(self.config.store_staged(&staged));
-            if changed[from..].iter().any(|changed| changed.setting.id == SettingId::requirepass) {
-                rights_before = Some(self.apply_requirepass());
+            let is_secret = |changed: &Changed| changed.setting.id == SettingId::requirepass;
+            if changed[from..].iter().any(is_secret) && !self.config.requirepass().is_empty() {
+                rights = Some(self.apply_requirepass());
             }
             for index in from..changed.len() {
                 if let Err(error) = self.make_hold(changed[index].setting) {
-                    rights_before.into_iter().for_each(|rights| self.restore_default_user(rights));
-                    return Err(self.undo(&changed, index, error));
+                    let error = self.undo(&changed, index, error);
+                    rights.into_iter().for_each(|rights| self.take_back_requirepass(rights));
+                    return Err(error);
                 }
             }
         }
         for Changed { setting, .. } in &changed {
             match setting.id {
+                SettingId::requirepass if rights.is_none() => drop(self.apply_requirepass()),
                 SettingId::tls_cert_file => {
                     self.certificates_read_s.store(self.started.elapsed().as_secs(), Ordering::Relaxed);
                 }
@@ -131,9 +134,10 @@ mod tests {
         engine.set_config_hook(Box::new(move |setting| {
             let engine = weak.upgrade().expect("it is asked");
             let config = &engine.config;
-            // Nobody comes by the new port without the password.
+            // Nobody comes by the new port without the password that was or will be.
             let has_password = !engine.acl.default_user().rights().admits(b"");
-            assert_eq!(has_password, !config.requirepass().is_empty());
+            assert!(has_password || config.requirepass().is_empty());
+            assert!(has_password || config.port() < 4);
             tell.lock().unwrap().push((setting.name, config.maxmemory(), config.port()));
             if config.port() == 1 { Err(ValueError::CannotListen) } else { Ok(()) }
         }));
@@ -145,9 +149,12 @@ mod tests {
         assert_eq!(set(b"1"), (false, vec![("port", memory, 1)]));
         assert_eq!((engine.config.maxmemory(), engine.config.port()), (memory, port));
         assert_eq!(set(b"2"), (true, vec![("port", memory, 2), ("maxmemory", 1_000, 2)]));
-        for (port, has_password) in [(&b"1"[..], false), (b"3", true)] {
-            let result = engine.set_config(&[(b"port", port), (b"requirepass", b"secret")], Caller::Local);
-            assert_eq!(result.is_ok(), has_password);
+        // Nor without one, before the rest holds.
+        for (password, port, is_set, has_password) in
+            [("secret", "1", false, false), ("secret", "3", true, true), ("", "1", false, true), ("", "4", true, false)]
+        {
+            let pairs: [(&[u8], &[u8]); 2] = [(b"port", port.as_bytes()), (b"requirepass", password.as_bytes())];
+            assert_eq!(engine.set_config(&pairs, Caller::Local).is_ok(), is_set);
             assert_eq!(engine.acl.default_user().rights().admits(b""), !has_password);
         }
     }

@@ -73,24 +73,31 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes `requirepass` the default user's only password; gives the rights that it had before.
-    pub(crate) fn apply_requirepass(&self) -> Arc<Rights> {
+    /// Makes `requirepass` the default user's only password; gives the rights that it had before, and has now.
+    pub(crate) fn apply_requirepass(&self) -> [Arc<Rights>; 2] {
         let _changing = self.acl.changing.lock();
         let user = self.acl.default_user();
         let rules = password_rules(&self.config.requirepass());
         let before = user.rights();
         let rights = before.with(rules.iter().map(Vec::as_slice), self.acl_scene());
-        user.set_rights(Arc::new(rights.expect("these rules are right")));
+        let rights = Arc::new(rights.expect("these rules are right"));
+        user.set_rights(Arc::clone(&rights));
         self.user_changed(user);
-        before
+        [before, rights]
     }
 
-    /// Gives the default user rights back that it had.
-    pub(crate) fn restore_default_user(&self, rights: Arc<Rights>) {
-        let _changing = self.acl.changing.lock();
+    /// Gives the default user back what `apply_requirepass` took, or where somebody has changed its rights since, the password that
+    /// is set again.
+    pub(crate) fn take_back_requirepass(&self, [before, applied]: [Arc<Rights>; 2]) {
+        let changing = self.acl.changing.lock();
         let user = self.acl.default_user();
-        user.set_rights(rights);
-        self.user_changed(user);
+        if Arc::ptr_eq(&user.rights(), &applied) {
+            user.set_rights(before);
+            self.user_changed(user);
+        } else {
+            drop(changing);
+            self.apply_requirepass();
+        }
     }
 
     /// Deletes a user and closes its clients' connections, but for that of the client that asks.

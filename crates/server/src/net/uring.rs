@@ -47,9 +47,10 @@ const OPEN: &str = "a port stays while its socket is open or has operations in f
 /// So often all operations are ended anew before a ring is let go: the end of a send may have begun another one.
 const ENDINGS_MAX: usize = 4;
 
-/// How often it is looked whether a peer that sends no more takes something: a wait for that ends at once, since the kernel
-/// counts the end of its side as news of any kind.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How often it is looked whether peers that send no more take something, and how seldom if none did: a wait for that ends at once,
+/// since the kernel counts the end of their side as news of any kind.
+const LOOK_AGAIN_MIN: Duration = Duration::from_millis(1);
+const LOOK_AGAIN_MAX: Duration = Duration::from_millis(20);
 
 thread_local! {
     /// This thread's ring, while no loop runs here. It has no operations.
@@ -75,9 +76,10 @@ pub(super) struct Uring {
     staged: Vec<u32>,
     /// Ports whose receive was ended to let the ring go, of which the next wait will tell.
     let_go: Vec<u32>,
-    /// Ports whose output waits for a peer that sends no more, and when it was looked at them last.
+    /// Ports whose output waits for a peer that sends no more, when it was looked at them last, and after how long it is again.
     stuck: Vec<u32>,
     looked_at: Instant,
+    look_again: Duration,
     /// Events for the next wait to report, and those that the last has reported.
     coming: Vec<Event>,
     ready: Vec<Event>,
@@ -162,7 +164,7 @@ impl Io for Uring {
         }
         let timeout = match (self.coming.is_empty(), self.stuck.is_empty()) {
             (true, true) => timeout,
-            (true, false) => timeout.min(LOOK_AGAIN),
+            (true, false) => timeout.min(self.look_again),
             (false, _) => Duration::ZERO,
         };
         self.ring.wait(timeout)?;
@@ -297,6 +299,9 @@ impl Io for Uring {
             if port.unsent.is_empty() {
                 port.unsent = OutBuf::new();
             }
+            if moved && std::mem::take(&mut port.was_stuck) {
+                own.look_again = LOOK_AGAIN_MIN;
+            }
             own.wait_until_writable(port);
             Ok(moved)
         })
@@ -356,6 +361,7 @@ impl Uring {
             let_go: Vec::new(),
             stuck: Vec::new(),
             looked_at: Instant::now(),
+            look_again: LOOK_AGAIN_MIN,
             coming: Vec::new(),
             ready: Vec::new(),
             waits: 1,
@@ -558,14 +564,17 @@ impl Uring {
 
     /// Has those go on sending that it is time to look at.
     fn look_at_stuck(&mut self) {
-        if self.stuck.is_empty() || self.looked_at.elapsed() < LOOK_AGAIN {
+        if self.stuck.is_empty() || self.looked_at.elapsed() < self.look_again {
             return;
         }
+        // Less often, unless one of them has taken something.
+        self.look_again = (2 * self.look_again).min(LOOK_AGAIN_MAX);
         for tag in std::mem::take(&mut self.stuck) {
             // In its place there may be another by now, which waits for nothing.
             if self.ports[tag as usize].is_some() {
                 self.with_tag(tag, |own, port| {
-                    if std::mem::take(&mut port.is_stuck) && !port.is_closed {
+                    port.was_stuck = std::mem::take(&mut port.is_stuck);
+                    if port.was_stuck && !port.is_closed {
                         own.report(port, Event { sent: true, ..Event::default() });
                     }
                 });

@@ -496,9 +496,12 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     fn peer_ended_while_parked(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if self.service.drops_parked(connection.state()) {
-            // What it has been answered before still leaves; what it waits for is not done any more.
+            if connection.held.bytes() == 0 {
+                return self.close(worker, key, CloseReason::PeerClosed);
+            }
+            // What it was answered before leaves when it is on disk; what it waits for is not done any more.
             self.service.note_gone(connection.state());
-            self.end_of_input(worker, key);
+            connection.phase = Phase::Flushing(CloseReason::PeerClosed);
         }
     }
 

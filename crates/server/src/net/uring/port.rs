@@ -30,8 +30,10 @@ pub(super) struct Port {
     pub(super) in_flight: InFlight,
     /// The worker has closed it.
     pub(super) is_closed: bool,
-    /// Its peer sends no more and has taken nothing for a while: it is looked at now and then whether that is still so.
+    /// Its peer sends no more and takes nothing just now: it is looked at now and then whether that is still so.
     pub(super) is_stuck: bool,
+    /// So it was when it was looked at last.
+    pub(super) was_stuck: bool,
     /// The event about it that the next wait reports, and that wait.
     pub(super) reported: (u64, usize),
     /// The token is among those to be reported again.
@@ -108,6 +110,7 @@ impl Port {
             in_flight: InFlight::default(),
             is_closed: false,
             is_stuck: false,
+            was_stuck: false,
             reported: (0, 0),
             queued: false,
             aside: Vec::new(),
