@@ -260,10 +260,7 @@ impl Engine {
                 let _logged = started.write();
             }
         };
-        if let Err(error) = std::thread::Builder::new().name("save".to_owned()).spawn(run) {
-            tracing::error!("no thread could be started for saving: {error}");
-            self.saving.could_not_begin(now_s());
-            self.follow_saving();
+        if !self.spawn_saver(now_s(), run) {
             return Err(NotBegun::NoThread);
         }
         let save = self.begin_save(worker, Kind::Background)?;
@@ -303,12 +300,20 @@ impl Engine {
                 let _logged = engine.write_save(save);
             }
         };
-        if let Err(error) = std::thread::Builder::new().name("save".to_owned()).spawn(run) {
+        if !self.spawn_saver(now_s, run) {
+            self.saving.starting.store(false, Ordering::Release);
+        }
+    }
+
+    /// Starts a thread that saves; where none can be had a save has failed at this time.
+    fn spawn_saver(&self, now_s: u64, run: impl FnOnce() + Send + 'static) -> bool {
+        let started = std::thread::Builder::new().name("save".to_owned()).spawn(run);
+        if let Err(error) = &started {
             tracing::error!("no thread could be started for saving: {error}");
             self.saving.could_not_begin(now_s);
-            self.saving.starting.store(false, Ordering::Release);
             self.follow_saving();
         }
+        started.is_ok()
     }
 
     /// What it entails that all data is gone: what is being saved is of no use any more, and at save points the empty

@@ -30,7 +30,7 @@ pub fn lzf_decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
         return None;
     }
     let mut out = Vec::with_capacity(len);
-    decompress(input, len, &mut out, |_| 0).then_some(out)
+    (decompress(input, len, &mut out, |_| 0) == Some(len)).then_some(out)
 }
 
 /// Hands the `len` bytes that `input` decompresses to on in pieces, all but the last of [`PIECE`] bytes; tells whether it does to
@@ -40,7 +40,7 @@ pub(super) fn lzf_decompress_in_pieces(input: &[u8], len: usize, mut take: impl 
         return false;
     }
     let mut out = Vec::with_capacity(PIECE + REACH + MATCH_MAX);
-    let is_whole = decompress(input, len, &mut out, |out| {
+    let found = decompress(input, len, &mut out, |out| {
         if out.len() < PIECE + REACH {
             return 0;
         }
@@ -49,18 +49,18 @@ pub(super) fn lzf_decompress_in_pieces(input: &[u8], len: usize, mut take: impl 
         PIECE
     });
     take(&out);
-    is_whole
+    found == Some(len)
 }
 
-/// Appends what `input` decompresses to; tells whether that is `len` bytes. Of those that are there `hand_on` may take from the
-/// front, all but the last [`REACH`], and says how many it has taken.
+/// Appends what `input` decompresses to, if that is no more than `len` bytes; tells how many it is. Of those that are there `hand_on`
+/// may take from the front, all but the last [`REACH`], and says how many it has taken.
 #[inline]
-fn decompress(input: &[u8], len: usize, out: &mut Vec<u8>, mut hand_on: impl FnMut(&mut Vec<u8>) -> usize) -> bool {
-    walk(input, len, out, &mut hand_on).is_some_and(|handed_on| handed_on + out.len() == len)
-}
-
-#[inline]
-fn walk(input: &[u8], len: usize, out: &mut Vec<u8>, hand_on: &mut impl FnMut(&mut Vec<u8>) -> usize) -> Option<usize> {
+fn decompress(
+    input: &[u8],
+    len: usize,
+    out: &mut Vec<u8>,
+    mut hand_on: impl FnMut(&mut Vec<u8>) -> usize,
+) -> Option<usize> {
     let mut handed_on = 0;
     let mut left = input;
     while let Some((&control, rest)) = left.split_first() {
@@ -98,7 +98,7 @@ fn walk(input: &[u8], len: usize, out: &mut Vec<u8>, hand_on: &mut impl FnMut(&m
         }
         handed_on += hand_on(out);
     }
-    Some(handed_on)
+    Some(handed_on + out.len())
 }
 
 /// Writes the compressed form of `input` to the beginning of `out` and gives its length, if there is room for it.
