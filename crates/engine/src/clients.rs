@@ -150,7 +150,7 @@ pub struct Client {
     pub output_memory: AtomicU64,
     /// Bytes it has sent in all.
     pub received_bytes: AtomicU64,
-    /// Bytes it was answered in all.
+    /// Bytes it was sent in all, as far as the kernel has taken them.
     pub sent_bytes: AtomicU64,
     /// Commands it has run.
     pub commands: AtomicU64,

@@ -124,9 +124,9 @@ counters! {
         input_bytes,
         /// Receptions that brought bytes.
         reads,
-        /// Bytes given to the network.
+        /// Bytes that the kernel has taken to send.
         output_bytes,
-        /// Times that bytes were given to the network.
+        /// Times that it has taken some.
         writes,
         /// Commands that answered an error.
         errors,
@@ -324,7 +324,7 @@ impl WorkerStats {
         self.all.reads.add(u64::from(bytes > 0));
     }
 
-    /// Counts bytes that are given to the network at once, if there are any.
+    /// Counts bytes that the kernel has taken at once.
     #[inline]
     pub fn sent(&self, bytes: u64) {
         self.all.output_bytes.add(bytes);

@@ -39,6 +39,15 @@ impl Connection {
         }
     }
 
+    /// Counts bytes of its output that the kernel has taken.
+    #[inline]
+    pub fn note_sent(&self, worker: &Worker, bytes: usize) {
+        worker.stats.sent(bytes as u64);
+        let client = self.client();
+        // Only the thread that runs the connection's loop writes it.
+        client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
+    }
+
     /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.
     #[inline]
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
@@ -113,7 +122,6 @@ impl Connection {
             Message::Output => {
                 // Who has waited for a key is answered first: what it is told may come of its own command.
                 let flow = if self.is_blocked() { self.unblocked(engine, worker, out) } else { Flow::Stay };
-                let before = out.len();
                 match self {
                     Connection::Resp(connection) => connection.take_messages(engine, out),
                     Connection::Memcache(connection) => {
@@ -123,10 +131,6 @@ impl Connection {
                         connection.client().outbox.take(out);
                     }
                 }
-                let client = self.client();
-                let sent = (out.len() - before) as u64;
-                worker.stats.sent(sent);
-                client.sent_bytes.fetch_add(sent, Ordering::Relaxed);
                 flow
             }
         }

@@ -52,7 +52,12 @@ pub fn on_datagram(
         0 => PAYLOAD_MAX * usize::from(u16::MAX),
         factor => (datagram.len() * factor).min(PAYLOAD_MAX * usize::from(u16::MAX)),
     };
-    answer(engine, worker, info, [header[0], header[1]], request, longest, send);
+    let mut sent = 0;
+    answer(engine, worker, info, [header[0], header[1]], request, longest, &mut |frame| {
+        sent += frame.len() as u64;
+        send(frame);
+    });
+    worker.stats.sent(sent);
 }
 
 /// Bytes of an answer together with the headers of its frames.

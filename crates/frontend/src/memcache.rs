@@ -167,14 +167,11 @@ impl MemcacheConnection {
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);
         self.count_begun(engine, flow);
-        let answered = out.len().saturating_sub(before) as u64;
-        worker.stats.sent(answered);
         worker.sweep();
         engine.batch_ended(worker);
         let client = &self.client;
         let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
         client.received_bytes.store(received, Ordering::Relaxed);
-        client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
         let filled = self.filling.as_ref().map_or(0, |(filling, _)| filling.len());
         let big = self.big.as_ref().map_or(0, |(big, _)| big.len());
         let kept = (self.pending.len() + filled + big) as u64;

@@ -105,14 +105,10 @@ impl RespConnection {
         let client = &self.session.client;
         let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
         client.received_bytes.store(received, Ordering::Relaxed);
-        let before = out.len();
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);
-        let answered = out.len().saturating_sub(before) as u64;
-        worker.stats.sent(answered);
         let client = &self.session.client;
-        client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
         let kept = self.kept_bytes() as u64;
         client.input_bytes.store(kept, Ordering::Relaxed);
         if kept > 0 {
@@ -374,14 +370,7 @@ impl RespConnection {
 
     /// Answers a command that has waited for a key, if its wait is over; the commands behind it go on then.
     pub fn unblocked(&mut self, engine: &Engine, worker: &mut Worker, out: &mut OutBuf) -> Flow {
-        let before = out.len();
-        if !engine.finish_wait(worker, &mut self.session, out) {
-            return Flow::Stay;
-        }
-        let answered = (out.len() - before) as u64;
-        worker.stats.sent(answered);
-        self.session.client.sent_bytes.fetch_add(answered, Ordering::Relaxed);
-        Flow::Continue
+        if engine.finish_wait(worker, &mut self.session, out) { Flow::Continue } else { Flow::Stay }
     }
 
     /// Ends the connection.

@@ -285,6 +285,10 @@ impl Service for Tenon {
         self.engine.note_unsent(connection.client(), bytes, memory);
     }
 
+    fn note_sent(&self, worker: &mut Worker, connection: &Connection, bytes: usize) {
+        connection.note_sent(worker, bytes);
+    }
+
     fn unsent_read_max(&self, connection: &Connection) -> usize {
         connection.unsent_max(&self.engine)
     }

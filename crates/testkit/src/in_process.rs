@@ -152,6 +152,7 @@ impl Host {
         let Some(peer) = self.connections.get_mut(&index) else { return };
         loop {
             if flow != Flow::Close {
+                peer.connection.note_sent(&self.worker, out.len());
                 out.drain_into(&mut peer.sent);
             }
             match flow {

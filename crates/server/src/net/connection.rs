@@ -23,6 +23,8 @@ pub(super) struct Connection<C, S> {
     pub(super) active_at: Instant,
     /// How much unsent output the service knows of, in bytes.
     pub(super) unsent_noted: usize,
+    /// How much of that was counted as sent when the socket was given it, in bytes, and then came back; or is what TLS adds.
+    pub(super) sent_ahead: usize,
     /// Since when the unsent output has been over its soft limit.
     pub(super) over_soft_since: Option<Instant>,
 }

@@ -179,6 +179,9 @@ pub trait Service: Send + Sync + 'static {
     /// changed.
     fn note_unsent(&self, connection: &Self::Connection, bytes: usize, memory: usize);
 
+    /// Notes that so many bytes of the connection's output have left, as far as the kernel has taken them.
+    fn note_sent(&self, worker: &mut Self::Worker, connection: &Self::Connection, bytes: usize);
+
     /// Notes that an answer on its way to the connection's thread takes so many bytes, which were `before`, as long as that
     /// cannot tell of it as unsent: none when it has come.
     fn note_on_its_way(&self, before: usize, bytes: usize) {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
 use tenon_wire::OutBuf;
-use unsent::{flushed, has_room, has_too_much_unsent, note_unsent};
+use unsent::{flushed, has_room, has_too_much_unsent, note_output};
 
 /// How often every connection is looked at for timeouts, over this many portions.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
@@ -418,7 +418,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             Err(_) => return self.close_panicked(worker, key),
         };
         let mut hold_until = holds(self.service, worker);
-        if reply.is_empty() {
+        let written = reply.len();
+        if written == 0 {
             connection.silent_until = hold_until.unwrap_or(connection.silent_until);
         } else {
             if connection.silent_until > 0 {
@@ -438,7 +439,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         debug_assert!(reply.is_empty(), "sending takes everything");
         self.reply = Some(reply);
         let unsent = connection.unsent(&self.io);
-        note_unsent(self.service, &self.io, connection, unsent);
+        note_output(self.service, worker, &self.io, connection, (written, unsent));
         if unsent == 0 && flow == Flow::Continue && connection.phase == Phase::Open {
             // Nearly always.
             return self.io.receive_later(&mut connection.socket);

@@ -52,6 +52,8 @@ pub struct Echo {
     pub turns: AtomicUsize,
     pub connections: Mutex<HashMap<String, ConnectionId>>,
     pub unsent: Mutex<HashMap<String, usize>>,
+    /// Bytes that have left.
+    pub sent: AtomicUsize,
     pub closed: Mutex<Vec<CloseReason>>,
     pub peers: Mutex<Vec<Peer>>,
     pub tls: Mutex<Option<TlsTerms>>,
@@ -339,6 +341,11 @@ impl Service for Echo {
     fn note_unsent(&self, client: &Client, bytes: usize, memory: usize) {
         assert!(memory >= bytes, "{memory} hold {bytes}");
         self.unsent.lock().unwrap().insert(client.peer.remote.to_string(), bytes);
+    }
+
+    fn note_sent(&self, _: &mut Worker, _: &Client, bytes: usize) {
+        assert!(bytes > 0);
+        self.sent.fetch_add(bytes, Ordering::SeqCst);
     }
 
     fn unsent_read_max(&self, _client: &Client) -> usize {

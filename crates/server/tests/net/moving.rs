@@ -185,12 +185,20 @@ fn a_client_that_reads_late_slows_only_itself_and_loses_nothing() {
     assert!(produced <= kernel_buffers + 4 * (DRAIN_ABOVE + size), "{produced} bytes were made for nobody");
     let unsent = || server.echo.unsent.lock().unwrap().values().sum::<usize>();
     eventually("the service to know how much waits", || (unsent() > 0).then_some(()));
+    let sent = || server.echo.sent.load(Ordering::SeqCst);
+    let quick = 50 * "quick\n".len();
+    eventually("the service to know how much has left", || {
+        let produced = server.echo.produced.load(Ordering::Relaxed) as usize;
+        (sent() + unsent() == produced).then_some(())
+    });
+    assert!(sent() > quick && sent() <= kernel_buffers);
     for _ in 0..count {
         let reply = slow.exactly(size + 3);
         assert!(reply[1..=size] == pattern(size));
     }
     slow.ask("done\n", "done\n");
-    eventually("the service to know that all has left", || (unsent() == 0).then_some(()));
+    let all = quick + count * (size + 3) + "done\n".len();
+    eventually("the service to know that all has left", || (unsent() == 0 && sent() == all).then_some(()));
 }
 
 #[test]

@@ -132,6 +132,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             silent_until: 0,
             active_at: self.now,
             unsent_noted: 0,
+            sent_ahead: 0,
             over_soft_since: None,
         };
         let inserted = self.connections.insert(connection);

@@ -28,7 +28,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         if unsent == 0 {
             connection.over_soft_since = None;
         }
-        note_unsent(self.service, &self.io, connection, unsent);
+        note_output(self.service, worker, &self.io, connection, (0, unsent));
         let phase = connection.phase;
         match phase {
             Phase::Draining if has_room(self.service, &self.io, connection) => self.resume(worker, key),
@@ -125,20 +125,34 @@ pub(super) fn flushed<C, I: Io>(io: &mut I, connection: &mut Connection<C, I::So
     }
 }
 
-/// Tells the service that so much is unsent, if that has changed: with nothing unsent before and after, which is usual,
-/// one comparison.
+/// Tells the service how much has left, of `written` bytes more and of what was unsent before, and how much is unsent now:
+/// with nothing unsent before and after, which is usual, all that was written.
 #[inline]
-pub(super) fn note_unsent<S: Service, I: Io>(
+pub(super) fn note_output<S: Service, I: Io>(
     service: &S,
+    worker: &mut S::Worker,
     io: &I,
     connection: &mut Connection<S::Connection, I::Socket>,
-    unsent: usize,
+    (written, unsent): (usize, usize),
 ) {
+    let sent = if unsent | connection.unsent_noted == 0 { written } else { sent_of(connection, written, unsent) };
+    if sent > 0 {
+        service.note_sent(worker, connection.state(), sent);
+    }
     if unsent != connection.unsent_noted {
         connection.unsent_noted = unsent;
         let memory = if unsent > 0 { connection.unsent_memory(io) } else { 0 };
         service.note_unsent(connection.state(), unsent, memory);
     }
+}
+
+/// How much has left since the last time, in bytes. What is unsent may be more than all that there was: a send that the
+/// kernel cuts short gives bytes back, and TLS adds some. Then that much less has left the next time.
+#[cold]
+fn sent_of<C, S>(connection: &mut Connection<C, S>, written: usize, unsent: usize) -> usize {
+    let (there_was, is_not_new) = (written + connection.unsent_noted, unsent + connection.sent_ahead);
+    connection.sent_ahead = is_not_new.saturating_sub(there_was);
+    there_was.saturating_sub(is_not_new)
 }
 
 /// Whether a connection is not to be read until it has less unsent output.
