@@ -23,6 +23,11 @@ const SAVED_MIN: usize = 4;
 /// Bytes up to which a string is compressed where others wait meanwhile; of longer ones what is zeros is.
 const QUICK_LEN_MAX: usize = 16 << 20;
 
+/// Of each piece of a string of more than so many bytes some are tried before all of it is compressed.
+const TRIED_ABOVE: usize = 4 << 20;
+/// How many, at its beginning and in its middle.
+const TRIED_BYTES: usize = 4 << 10;
+
 /// The first byte of a length of 32 bits.
 const LEN_32: u8 = 0x80;
 /// The first bytes of special strings.
@@ -110,12 +115,26 @@ impl<'s> Writer<'s> {
         if self.compression != Compression::Off
             && (PLAIN_LEN_MAX + 1..u32::MAX as usize).contains(&len)
             && (!only_zeros || pieces.clone().any(is_zeros))
+            && (len <= TRIED_ABOVE || pieces.clone().any(|piece| self.seems_to_shrink(piece)))
             && self.compressed_pieces(len, pieces.clone(), only_zeros)
         {
             return;
         }
         self.length(len as u64);
         pieces.for_each(|piece| self.raw(piece));
+    }
+
+    /// Whether some of the piece gets shorter, so that all of it may: what noise there is in pictures and the like costs ten times
+    /// as much to go through as to write.
+    fn seems_to_shrink(&mut self, piece: &[u8]) -> bool {
+        let begin = self.out.len();
+        [0, piece.len() / 2].into_iter().any(|from| {
+            let tried = &piece[from..][..TRIED_BYTES.min(piece.len() - from)];
+            lzf_append(tried, self.out);
+            let len = self.out.len() - begin;
+            self.out.truncate(begin);
+            len < tried.len()
+        })
     }
 
     /// Writes the string compressed, if that is shorter; tells whether it did.
@@ -256,6 +275,25 @@ mod tests {
         writer.string_in_pieces(pieces.concat().len(), pieces.into_iter());
         assert!(written.len() < 1_000);
         assert_eq!(Reader::new(&mut &written[..], usize::MAX).string().expect("it is one"), pieces.concat());
+    }
+
+    #[test]
+    fn a_very_long_string_is_compressed_if_some_of_a_piece_is_shorter() {
+        let noise = noise(1 << 20);
+        let mut pieces = vec![noise.clone(); 1 + TRIED_ABOVE / noise.len()];
+        let len = pieces.len() * noise.len();
+        // The only piece that would shrink does not where it is tried: it is left, too.
+        let shrinks = |range: std::ops::Range<usize>| {
+            let mut piece = noise.clone();
+            piece[range].fill(b' ');
+            piece
+        };
+        pieces[2] = shrinks(100_000..500_000);
+        assert_eq!(in_pieces(&pieces, Compression::On).len(), 5 + len);
+        pieces[2] = shrinks(100_000..noise.len());
+        assert!(in_pieces(&pieces, Compression::On).len() < len - noise.len() / 2);
+        pieces[2] = shrinks(0..900_000);
+        assert!(in_pieces(&pieces, Compression::On).len() < len - noise.len() / 2);
     }
 
     #[test]
