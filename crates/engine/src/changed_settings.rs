@@ -1,6 +1,6 @@
 //! Settings that change while the server runs: all of a CONFIG SET hold, or none.
 
-use crate::config::{Caller, Changed, Group, SetError, Setting, SettingId, ValueError};
+use crate::config::{Caller, Changed, Group, SetError, Setting, SettingId, Staged, ValueError};
 use crate::engine::Engine;
 use std::sync::atomic::Ordering;
 
@@ -24,11 +24,15 @@ impl Engine {
     /// taken; then nothing has changed.
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let _one_at_a_time = self.config_applying.lock();
+        let latest_client = self.clients.latest_id();
         // Nobody is let in by an address that is new before a new password holds, nor without one before all else does. As long as a
         // setting may fail to hold, nobody is to lose a key or a connection for what others say.
+        let (opening, others): (Vec<_>, Vec<_>) =
+            self.config.stage(pairs, caller)?.into_iter().partition(Staged::lets_in);
         let (secrets, others): (Vec<_>, Vec<_>) =
-            self.config.stage(pairs, caller)?.into_iter().partition(|staged| staged.setting.group == Group::Security);
-        let (first, last): (Vec<_>, Vec<_>) = others.into_iter().partition(|staged| may_not_hold(staged.setting));
+            others.into_iter().partition(|staged| staged.setting.group == Group::Security);
+        let (first, mut last): (Vec<_>, Vec<_>) = others.into_iter().partition(|staged| may_not_hold(staged.setting));
+        last.extend(opening);
         let mut changed = Vec::new();
         let mut rights = None;
         for staged in [secrets, first, last] {
@@ -41,7 +45,11 @@ impl Engine {
             for index in from..changed.len() {
                 if let Err(error) = self.make_hold(changed[index].setting) {
                     let error = self.undo(&changed, index, error);
+                    let held = rights.is_some() || index > 0;
                     rights.into_iter().for_each(|rights| self.take_back_requirepass(rights));
+                    if held {
+                        self.turn_away_since(latest_client);
+                    }
                     return Err(error);
                 }
             }
@@ -74,6 +82,19 @@ impl Engine {
             }
         }
         SetError::Value(changed[failed].setting.name, error)
+    }
+
+    /// How often settings were taken back. Whoever lets a client in looks before and behind that: another number says that it may
+    /// be in by what does not hold.
+    pub fn settings_undone(&self) -> u64 {
+        self.settings_undone.load(Ordering::SeqCst)
+    }
+
+    /// Closes the connections that came while something held that does not any more: by an address, or in protected mode by a
+    /// password.
+    fn turn_away_since(&self, latest: u64) {
+        self.settings_undone.fetch_add(1, Ordering::SeqCst);
+        self.clients.list().iter().filter(|client| client.id > latest).for_each(|client| self.clients.kill(client));
     }
 
     /// Tells the operator of a limit that what is there exceeds, in Redis's words.
@@ -123,6 +144,7 @@ fn may_not_hold(setting: &Setting) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clients::{ClientInfo, ConnectionKey, Dialect};
     use crate::config::{Config, Machine};
     use std::sync::{Arc, Mutex};
 
@@ -157,5 +179,43 @@ mod tests {
             assert_eq!(engine.set_config(&pairs, Caller::Local).is_ok(), is_set);
             assert_eq!(engine.acl.default_user().rights().admits(b""), !has_password);
         }
+    }
+
+    #[test]
+    fn nobody_is_in_by_what_was_taken_back() {
+        let engine = Arc::new(Engine::new(Config::new(Machine::detect()), &[], 1));
+        let came = Arc::new(Mutex::new(Vec::new()));
+        let (weak, comes) = (Arc::downgrade(&engine), Arc::clone(&came));
+        engine.set_config_hook(Box::new(move |setting| {
+            let engine = weak.upgrade().expect("it is asked");
+            assert!(engine.config.memcached_auth() && engine.config.protected_mode());
+            // Somebody changes the user, and somebody comes.
+            engine.set_user(b"default", &[b"resetkeys"]).expect("a right rule");
+            let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
+            let remote = "10.0.0.7:5".to_owned();
+            let info = ClientInfo { key, dialect: Dialect::Resp, local: remote.clone(), remote, fd: 3, unix: false };
+            comes.lock().unwrap().push(engine.clients.add(info, 0));
+            if setting.id == SettingId::port && engine.config.port() == 1 { Err(ValueError::CannotListen) } else { Ok(()) }
+        }));
+        let in_since = |pairs: &[(&str, &str)]| {
+            let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+            let result = engine.set_config(&pairs, Caller::Local);
+            let stay = came.lock().unwrap().drain(..).all(|client| !client.killed.load(Ordering::Relaxed));
+            (result.is_ok(), stay)
+        };
+        let config = &engine.config;
+        config.set(&[(b"memcached-auth", b"yes")], Caller::Local).expect("right");
+        engine.set_user(b"default", &[b"resetpass", b">admin"]).expect("right rules");
+        let admits = |password: &[u8]| engine.acl.default_user().rights().admits(password);
+        assert_eq!(in_since(&[("requirepass", "secret"), ("port", "1")]), (false, false));
+        assert!(admits(b"admin") && !admits(b"secret") && !admits(b""));
+        assert!(!engine.acl.default_user().rights().words().contains(&b"~*".to_vec()), "what else was changed stays");
+        // Alone it has let nobody in.
+        assert_eq!(in_since(&[("port", "1")]), (false, true));
+        let open = [("memcached-auth", "no"), ("protected-mode", "no"), ("requirepass", "")];
+        assert_eq!(in_since(&[&open[..], &[("memcached-port", "2"), ("port", "1")]].concat()), (false, false));
+        assert!(admits(b"admin") && config.memcached_auth() && config.protected_mode());
+        assert_eq!(in_since(&[("requirepass", "secret"), ("port", "3")]), (true, true));
+        assert!(admits(b"secret"));
     }
 }

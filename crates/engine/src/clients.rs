@@ -330,6 +330,11 @@ impl Clients {
         self.post.get().cloned()
     }
 
+    /// The number of the client that came last.
+    pub(crate) fn latest_id(&self) -> u64 {
+        self.next_id.load(Ordering::Relaxed)
+    }
+
     /// Adds a client.
     pub fn add(&self, info: ClientInfo, now_ms: u64) -> Arc<Client> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;

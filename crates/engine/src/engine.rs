@@ -199,6 +199,8 @@ pub struct Engine {
     pub(crate) config_hook: OnceLock<ConfigHook>,
     /// Held while settings change and are made to hold, or are taken back.
     pub(crate) config_applying: Mutex<()>,
+    /// How often settings were taken back.
+    pub(crate) settings_undone: AtomicU64,
     /// Errors by code, since the start or CONFIG RESETSTAT.
     pub errors: Apart<Mutex<BTreeMap<String, u64>>>,
     /// Every worker's statistics, and those of whoever is none.
@@ -289,6 +291,7 @@ impl Engine {
             acl: Acl::new(&config, &commands),
             password_file: PasswordFile::default(),
             config_applying: Mutex::default(),
+            settings_undone: AtomicU64::new(0),
             shards,
             config,
             commands,

@@ -142,6 +142,7 @@ impl Service for Tenon {
 
     fn accept(&self, worker: &mut Worker, peer: Peer) -> Result<Connection, Cow<'static, [u8]>> {
         let info = client_info(&peer);
+        let settings_undone = self.engine.settings_undone();
         if let Some(line) = self.engine.refuses(&info) {
             if let Some(times) = self.engine.strangers_log.refused.note(worker.clock.now_ns) {
                 tracing::warn!(client = info.remote, times, "refused: protected mode");
@@ -149,7 +150,13 @@ impl Service for Tenon {
             self.engine.refused_connections.fetch_add(1, Ordering::Relaxed);
             return Err(Cow::Borrowed(line.as_bytes()));
         }
-        Ok(Connection::open(&self.engine, worker, info))
+        let mut connection = Connection::open(&self.engine, worker, info);
+        if self.engine.settings_undone() != settings_undone {
+            // It may be in by what was taken back meanwhile.
+            connection.closed(&self.engine, Ending::Error);
+            return Err(Cow::Borrowed(b""));
+        }
+        Ok(connection)
     }
 
     #[inline]

@@ -86,17 +86,14 @@ impl Engine {
         [before, rights]
     }
 
-    /// Gives the default user back what `apply_requirepass` took, or where somebody has changed its rights since, the password that
-    /// is set again.
+    /// Gives the default user back the passwords that `apply_requirepass` took, unless somebody has given it others since. What
+    /// else of its rights was changed meanwhile stays.
     pub(crate) fn take_back_requirepass(&self, [before, applied]: [Arc<Rights>; 2]) {
-        let changing = self.acl.changing.lock();
+        let _changing = self.acl.changing.lock();
         let user = self.acl.default_user();
-        if Arc::ptr_eq(&user.rights(), &applied) {
-            user.set_rights(before);
+        if let Some(rights) = user.rights().with_passwords_back(&before, &applied) {
+            user.set_rights(Arc::new(rights));
             self.user_changed(user);
-        } else {
-            drop(changing);
-            self.apply_requirepass();
         }
     }
 

@@ -147,6 +147,15 @@ impl Rights {
         self.enabled
     }
 
+    /// These rights with the passwords of those `before`, if they have the ones that were `applied` to them.
+    pub(super) fn with_passwords_back(&self, before: &Rights, applied: &Rights) -> Option<Rights> {
+        let passwords = |rights: &Rights| (rights.any_password, rights.passwords.clone());
+        (passwords(self) == passwords(applied)).then(|| {
+            let (any_password, passwords) = passwords(before);
+            Rights { any_password, passwords, ..self.clone() }
+        })
+    }
+
     /// Whether any password will do.
     pub fn takes_any_password(&self) -> bool {
         self.any_password

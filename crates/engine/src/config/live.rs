@@ -81,6 +81,17 @@ pub(crate) struct Staged {
     value: Value,
 }
 
+impl Staged {
+    /// Whether somebody may be let in by the value who is not without it.
+    pub(crate) fn lets_in(&self) -> bool {
+        match (self.setting.id, &self.value) {
+            (SettingId::requirepass, Value::Text(password)) => password.is_empty(),
+            (SettingId::protected_mode | SettingId::memcached_auth, Value::Number(is_on)) => *is_on == 0,
+            _ => false,
+        }
+    }
+}
+
 /// A setting that `set` has given another value.
 #[derive(Debug)]
 pub struct Changed {

@@ -32,6 +32,7 @@ pub use cli::{Invocation, parse};
 pub use end_words::EndWords;
 pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
 pub use help::{docs, help};
+pub(crate) use live::Staged;
 pub use live::{Caller, Changed, Config};
 pub use loader::{Loader, Origin, Rename, UserLine, Warning};
 pub use machine::{Machine, reservation_limit};
