@@ -223,7 +223,7 @@ fn a_wrong_file_of_users_changes_nothing_and_all_of_it_is_told() {
 }
 
 #[test]
-fn loading_closes_whose_user_has_changed_and_nobody_else() {
+fn loading_closes_whose_user_is_gone_and_nobody_else() {
     let scratch = Scratch::new();
     let acl = scratch.write("users.acl", "user same on nopass +@all\nuser less on nopass +@all\nuser gone on nopass\n");
     let conf = scratch.write("t.conf", format!("aclfile {}\n", acl.display()));
@@ -238,8 +238,9 @@ fn loading_closes_whose_user_has_changed_and_nobody_else() {
         "user same on nopass +@all\nuser less on nopass +@all -get\nuser default on nopass +ping\n",
     );
     assert_eq!(clients[0].run("ACL LOAD"), "+OK\r\n");
-    assert_eq!(clients.each_ref().map(Client::is_killed), [false, true, true, false]);
+    assert_eq!(clients.each_ref().map(Client::is_killed), [false, false, true, false]);
     assert_eq!(clients[0].run("DBSIZE"), ":0\r\n");
+    assert_eq!(clients[1].run("GET k"), "-NOPERM this user has no permissions to run the 'get' command\r\n");
     assert_eq!(clients[3].run("DBSIZE"), "-NOPERM this user has no permissions to run the 'dbsize' command\r\n");
     // Whoever loads away its own user is told, and closes itself.
     scratch.write("users.acl", "user other on\n");

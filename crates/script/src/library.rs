@@ -54,7 +54,9 @@ impl LibraryHead {
         let engine = engine.strip_prefix(b"#!").unwrap_or_default();
         let mut name = None;
         for word in words {
-            match word.strip_prefix(b"name=") {
+            const NAME: &[u8] = b"name=";
+            let given = word.split_at_checked(NAME.len()).filter(|(key, _)| key.eq_ignore_ascii_case(NAME));
+            match given.map(|(_, name)| name) {
                 Some(_) if name.is_some() => {
                     return error("Invalid metadata value, name argument was given multiple times", b"", "");
                 }

@@ -9,7 +9,7 @@ use super::user::{User, initial_rights};
 use crate::atomic_file::write_atomically;
 use crate::clients::Client;
 use crate::config::args::quote_if_needed;
-use crate::config::{RewriteError, UserLine};
+use crate::config::{RewriteError, UserLine, system_reason};
 use crate::engine::Engine;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -37,7 +37,9 @@ impl Display for FileError {
                  SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) \
                  in order to store users in the Redis configuration.",
             ),
-            FileError::Read(path, error) => write!(f, "Error loading ACLs, opening file '{path}': {error}"),
+            FileError::Read(path, error) => {
+                write!(f, "Error loading ACLs, opening file '{path}': {}", system_reason(error))
+            }
             FileError::Write(..) => f.write_str(
                 "There was an error trying to save the ACLs. Please check the server logs for more information",
             ),
@@ -72,9 +74,8 @@ impl Engine {
         self.load_acl_file(None).map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// Takes over the users of the file that `aclfile` names. Connections of users whose rights stay what they are
-    /// stay, and so do the default user's; others are closed. Tells whether `asking` is one of those: it is left to
-    /// close itself.
+    /// Takes over the users of the file that `aclfile` names. Connections of users who are in it stay, unless they are subscribed
+    /// to what they may not be any more; others are closed. Tells whether `asking` is one of those: it is left to close itself.
     ///
     /// # Errors
     /// When the file is missing or wrong; then nothing has changed.
@@ -235,28 +236,25 @@ impl Engine {
     /// holds `changing`.
     fn replace_users(&self, described: Described, asking: Option<&Client>) -> bool {
         let old = self.acl.users.read().clone();
-        let default = self.acl.default_user();
-        let mut gone = Vec::new();
-        let mut new = BTreeMap::new();
+        let (mut new, mut changed) = (BTreeMap::new(), Vec::new());
         for (name, rights) in described {
             let user = match old.get(&name) {
-                Some(known) if *name == *DEFAULT_USER || *known.rights() == rights => {
-                    known.set_rights(Arc::new(rights));
+                Some(known) => {
+                    if *known.rights() != rights {
+                        known.set_rights(Arc::new(rights));
+                        changed.push(Arc::clone(known));
+                    }
                     Arc::clone(known)
                 }
-                _ => Arc::new(User::new(&name, Arc::new(rights))),
+                None => Arc::new(User::new(&name, Arc::new(rights))),
             };
             new.insert(name, user);
         }
-        for (name, user) in &old {
-            if !new.get(name).is_some_and(|kept| Arc::ptr_eq(kept, user)) {
-                gone.push(Arc::clone(user));
-            }
-        }
+        let gone: Vec<_> = old.iter().filter(|(name, _)| !new.contains_key(*name)).map(|(_, user)| user).collect();
         *self.acl.users.write() = new;
-        self.user_changed(default);
+        changed.iter().for_each(|user| self.user_changed(user));
         let asking = asking.map_or(0, |client| client.id);
-        gone.iter().fold(false, |has_lost, user| has_lost | self.drop_user(user, asking))
+        gone.into_iter().fold(false, |has_lost, user| has_lost | self.drop_user(user, asking))
     }
 }
 

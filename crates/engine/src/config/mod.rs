@@ -43,4 +43,5 @@ pub use setting::{At, Group, Guard, Initial, Kind, Setting, Support};
 pub use table::{SETTINGS, SettingId};
 pub use tenon_store::evict::Policy;
 pub use unsupported::{ACCEPTED_AT_DEFAULT, Fixed, Otherwise};
+pub(crate) use value::system_reason;
 pub use value::{ClientClass, OutputBufferLimit, OutputBufferLimits, SavePoint, Value, parse_memory};

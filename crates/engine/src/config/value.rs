@@ -192,7 +192,7 @@ fn parse_directory(word: &str) -> Result<Arc<str>, ValueError> {
 }
 
 /// The system's text alone: Rust adds ` (os error 2)`, which C's `strerror` does not.
-fn system_reason(error: &std::io::Error) -> String {
+pub(crate) fn system_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -76,6 +76,10 @@ impl LongScript {
         self.fate.compare_exchange(CLEAN, DIRTY, Ordering::AcqRel, Ordering::Acquire) != Err(KILLED)
     }
 
+    fn has_written(&self) -> bool {
+        self.fate.load(Ordering::Acquire) == DIRTY
+    }
+
     fn kill(&self) -> bool {
         self.fate.compare_exchange(CLEAN, KILLED, Ordering::AcqRel, Ordering::Acquire) != Err(DIRTY)
     }
@@ -208,14 +212,15 @@ impl Running {
     /// SCRIPT KILL and FUNCTION KILL: ends the busy scripts of a kind.
     ///
     /// # Errors
-    /// When there is none, all are of the other kind, or have written.
+    /// When there is none, all have written, or are of the other kind.
     pub fn kill(&self, kind: Kind) -> Result<(), CmdError> {
         let state = self.state.lock();
         let Some(first) = state.killable().next() else {
             return Err(CmdError::text("NOTBUSY No scripts in execution right now."));
         };
         let mut mine = state.killable().filter(|script| script.kind == kind).peekable();
-        if mine.peek().is_none() {
+        // As in Redis it is asked first whether a script can be killed at all.
+        if mine.peek().is_none() && !state.killable().all(|script| script.has_written()) {
             return Err(CmdError::Busy(first.kind));
         }
         let killed = mine.filter(|script| script.kill()).count();
@@ -253,11 +258,17 @@ mod tests {
         assert!(running.kill(Kind::Script).unwrap_err().to_string().starts_with("NOTBUSY "));
         let dirty = begin_busy(&running, Kind::Script, true);
         assert!(running.kill(Kind::Script).unwrap_err().to_string().starts_with("UNKILLABLE "));
-        assert!(running.kill(Kind::Function).unwrap_err().to_string().starts_with("BUSY "));
+        assert!(running.kill(Kind::Function).unwrap_err().to_string().starts_with("UNKILLABLE "), "of whatever kind");
         let (clean, quick) = (begin_busy(&running, Kind::Script, false), begin(&running, Kind::Script, false));
         assert_eq!(running.kill(Kind::Script), Ok(()));
         assert!(clean.is_killed() && !dirty.is_killed() && !clean.may_write() && dirty.may_write());
         assert!(!quick.is_killed(), "it is not busy");
+        let _function = begin_busy(&running, Kind::Function, true);
+        let _clean = begin_busy(&running, Kind::Script, false);
+        assert_eq!(running.kill(Kind::Script), Ok(()));
+        let running = Running::default();
+        let _clean = begin_busy(&running, Kind::Script, false);
+        assert!(running.kill(Kind::Function).unwrap_err().to_string().starts_with("BUSY "));
     }
 
     #[test]
