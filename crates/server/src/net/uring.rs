@@ -19,7 +19,7 @@ mod ring;
 
 use super::inbox::Waker;
 use super::io::{Event, Io, Received};
-use super::sending::{REPLY_BUFFER_KEPT, SEND_BYTES_PER_TURN, seal_and_send, send_sealed, send_some};
+use super::sending::{REPLY_BUFFER_KEPT, SEND_BYTES_PER_TURN, StoppedBy, seal_and_send, send_sealed, send_some};
 use super::tls::TlsSession;
 use port::{End, Port};
 use ring::{Completion, Kind, Own, Ring};
@@ -28,7 +28,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tenon_wire::OutBuf;
 
 /// Outputs of a turn up to this many bytes leave with the next wait. Longer ones, of many commands, are sent at once, from
@@ -46,11 +46,6 @@ const OPEN: &str = "a port stays while its socket is open or has operations in f
 
 /// So often all operations are ended anew before a ring is let go: the end of a send may have begun another one.
 const ENDINGS_MAX: usize = 4;
-
-/// How often it is looked whether peers that send no more take something, and how seldom if none did: a wait for that ends at once,
-/// since the kernel counts the end of their side as news of any kind.
-const LOOK_AGAIN_MIN: Duration = Duration::from_millis(1);
-const LOOK_AGAIN_MAX: Duration = Duration::from_millis(20);
 
 thread_local! {
     /// This thread's ring, while no loop runs here. It has no operations.
@@ -76,10 +71,6 @@ pub(super) struct Uring {
     staged: Vec<u32>,
     /// Ports whose receive was ended to let the ring go, of which the next wait will tell.
     let_go: Vec<u32>,
-    /// Ports whose output waits for a peer that sends no more, when it was looked at them last, and after how long it is again.
-    stuck: Vec<u32>,
-    looked_at: Instant,
-    look_again: Duration,
     /// Events for the next wait to report, and those that the last has reported.
     coming: Vec<Event>,
     ready: Vec<Event>,
@@ -162,16 +153,11 @@ impl Io for Uring {
                 self.ring.poll(fd, Kind::Shared, poll_bits(PollFlags::IN) | EXCLUSIVE, tag);
             }
         }
-        let timeout = match (self.coming.is_empty(), self.stuck.is_empty()) {
-            (true, true) => timeout,
-            (true, false) => timeout.min(self.look_again),
-            (false, _) => Duration::ZERO,
-        };
+        let timeout = if self.coming.is_empty() { timeout } else { Duration::ZERO };
         self.ring.wait(timeout)?;
         while let Some(completion) = self.ring.completion() {
             self.on_completion(completion);
         }
-        self.look_at_stuck();
         self.waits += 1;
         // What these are to wait for is known when their events have been dealt with.
         self.behind.append(&mut self.let_go);
@@ -288,19 +274,17 @@ impl Io for Uring {
                 return Err(error);
             }
             let (before, sealed) = (port.unsent.len(), port.tls.as_ref().map(|tls| tls.unsealed()));
-            match &mut port.tls {
+            let stopped_by = match &mut port.tls {
                 Some(tls) => seal_and_send(&port.fd, tls, &mut port.unsent)?,
                 None => send_some(&port.fd, &mut port.unsent, SEND_BYTES_PER_TURN)?,
             };
+            port.has_room = stopped_by == StoppedBy::Turn;
             let moved = match (&port.tls, sealed) {
                 (Some(tls), Some(sealed)) => port.unsent.len() + tls.unsealed() < before + sealed,
                 _ => port.unsent.len() < before,
             };
             if port.unsent.is_empty() {
                 port.unsent = OutBuf::new();
-            }
-            if moved && std::mem::take(&mut port.was_stuck) {
-                own.look_again = LOOK_AGAIN_MIN;
             }
             own.wait_until_writable(port);
             Ok(moved)
@@ -359,9 +343,6 @@ impl Uring {
             behind: Vec::new(),
             staged: Vec::new(),
             let_go: Vec::new(),
-            stuck: Vec::new(),
-            looked_at: Instant::now(),
-            look_again: LOOK_AGAIN_MIN,
             coming: Vec::new(),
             ready: Vec::new(),
             waits: 1,
@@ -529,12 +510,13 @@ impl Uring {
     fn on_polled(&mut self, port: &mut Port, kind: Kind, result: Result<u32, Errno>, goes_on: bool) {
         let mut event = Event::default();
         match kind {
-            Kind::Readable if goes_on => {}
+            Kind::Readable | Kind::WritableOn if goes_on => {}
             Kind::Readable => {
                 port.in_flight.readable = false;
                 port.in_flight.readable_ends = false;
             }
             Kind::Writable => port.in_flight.writable = false,
+            Kind::WritableOn => port.in_flight.writable_on = false,
             _ => port.in_flight.ended = false,
         }
         if port.is_closed {
@@ -548,38 +530,21 @@ impl Uring {
             Ok(bits) => PollFlags::from_bits_retain(bits as u16),
             Err(_) => PollFlags::empty(),
         };
-        event.peer_ended = seen.contains(PollFlags::RDHUP);
+        event.peer_ended = seen.contains(PollFlags::RDHUP) && kind != Kind::WritableOn;
         event.broken = seen.intersects(PollFlags::ERR | PollFlags::HUP);
-        port.is_stuck |= kind == Kind::Writable && event.peer_ended && !event.broken && !seen.contains(PollFlags::OUT);
-        event.sent = kind == Kind::Writable && !port.is_stuck;
-        if kind == Kind::Writable && port.is_stuck {
-            if self.stuck.is_empty() {
-                self.looked_at = Instant::now();
-            }
-            self.stuck.push(port.tag);
-        }
         event.received = kind == Kind::Readable || event.broken || event.peer_ended;
-        self.report(port, event);
-    }
-
-    /// Has those go on sending that it is time to look at.
-    fn look_at_stuck(&mut self) {
-        if self.stuck.is_empty() || self.looked_at.elapsed() < self.look_again {
-            return;
-        }
-        // Less often, unless one of them has taken something.
-        self.look_again = (2 * self.look_again).min(LOOK_AGAIN_MAX);
-        for tag in std::mem::take(&mut self.stuck) {
-            // In its place there may be another by now, which waits for nothing.
-            if self.ports[tag as usize].is_some() {
-                self.with_tag(tag, |own, port| {
-                    port.was_stuck = std::mem::take(&mut port.is_stuck);
-                    if port.was_stuck && !port.is_closed {
-                        own.report(port, Event { sent: true, ..Event::default() });
-                    }
-                });
+        event.sent = match kind {
+            Kind::Writable if event.peer_ended && !event.broken && !seen.contains(PollFlags::OUT) => {
+                port.ends_waits = true;
+                self.wait_until_writable(port);
+                false
             }
-        }
+            Kind::Writable => true,
+            Kind::WritableOn if goes_on && !event.broken && !seen.contains(PollFlags::OUT) => return,
+            Kind::WritableOn => true,
+            _ => false,
+        };
+        self.report(port, event);
     }
 
     /// Has the next wait, or the one that is going on, report this about a port, in one event with all else about it.
@@ -602,7 +567,7 @@ impl Uring {
         }
         match &mut port.tls {
             Some(tls) => {
-                send_sealed(&port.fd, tls, &mut port.unsent, out)?;
+                port.has_room = send_sealed(&port.fd, tls, &mut port.unsent, out)? == StoppedBy::Turn;
             }
             None => {
                 port.send_now(out)?;
@@ -616,10 +581,20 @@ impl Uring {
     /// Has an event come when the socket has room, if something waits for that.
     fn wait_until_writable(&mut self, port: &mut Port) {
         let waits = !port.unsent.is_empty() || port.tls.as_ref().is_some_and(|tls| tls.unsealed() > 0);
-        if waits && port.send_failed.is_none() && !port.in_flight.writable && !port.is_stuck {
-            port.in_flight.writable = true;
-            self.ring.poll(&port.fd, Kind::Writable, poll_bits(PollFlags::OUT), port.tag);
+        if !waits || port.send_failed.is_some() || port.in_flight.writable {
+            return;
         }
+        if port.in_flight.writable_on {
+            // It tells when room comes, not that there is some.
+            if std::mem::take(&mut port.has_room) {
+                self.report(port, Event { sent: true, ..Event::default() });
+            }
+            return;
+        }
+        let kind = if port.ends_waits { Kind::WritableOn } else { Kind::Writable };
+        port.in_flight.writable = kind == Kind::Writable;
+        port.in_flight.writable_on = kind == Kind::WritableOn;
+        self.ring.poll(&port.fd, kind, poll_bits(PollFlags::OUT), port.tag);
     }
 }
 
@@ -647,7 +622,7 @@ mod tests {
     use std::net::{Shutdown, TcpListener, TcpStream};
 
     #[test]
-    fn who_sends_no_more_and_takes_nothing_is_looked_at_now_and_then() {
+    fn who_sends_no_more_and_takes_nothing_is_waited_for() {
         const WAITS: usize = 1_000;
         const LEN: usize = 30_000_000;
         // A system without io_uring has nothing to test.
@@ -675,7 +650,7 @@ mod tests {
             (times, io.unsent(&socket))
         };
         let times: usize = (0..WAITS).map(|_| go_on(Duration::ZERO).0).sum();
-        assert!(times < WAITS / 2, "{times}");
+        assert!(times < 10, "{times}");
         let reader = std::thread::spawn(move || {
             let mut bytes = vec![0; LEN];
             peer.read_exact(&mut bytes).expect("all of it comes");

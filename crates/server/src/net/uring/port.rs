@@ -30,10 +30,10 @@ pub(super) struct Port {
     pub(super) in_flight: InFlight,
     /// The worker has closed it.
     pub(super) is_closed: bool,
-    /// Its peer sends no more and takes nothing just now: it is looked at now and then whether that is still so.
-    pub(super) is_stuck: bool,
-    /// So it was when it was looked at last.
-    pub(super) was_stuck: bool,
+    /// A single wait for room ends at once: its peer sends no more, which the kernel counts as news of any kind.
+    pub(super) ends_waits: bool,
+    /// When it was sent to last there was room left.
+    pub(super) has_room: bool,
     /// The event about it that the next wait reports, and that wait.
     pub(super) reported: (u64, usize),
     /// The token is among those to be reported again.
@@ -72,6 +72,8 @@ pub(super) struct InFlight {
     /// The wait for input is to end.
     pub(super) readable_ends: bool,
     pub(super) writable: bool,
+    /// The wait for each time that room comes.
+    pub(super) writable_on: bool,
     pub(super) ended: bool,
 }
 
@@ -82,13 +84,14 @@ impl InFlight {
             (self.receive, Kind::Receive),
             (self.readable, Kind::Readable),
             (self.writable, Kind::Writable),
+            (self.writable_on, Kind::WritableOn),
             (self.ended, Kind::Ended),
         ];
         all.into_iter().filter_map(|(is_in_flight, kind)| is_in_flight.then_some(kind))
     }
 
     pub(super) fn has_none(self) -> bool {
-        !(self.receive || self.readable || self.writable || self.ended)
+        self.kinds().next().is_none()
     }
 }
 
@@ -109,8 +112,8 @@ impl Port {
             tls: tls.map(Box::new),
             in_flight: InFlight::default(),
             is_closed: false,
-            is_stuck: false,
-            was_stuck: false,
+            ends_waits: false,
+            has_room: false,
             reported: (0, 0),
             queued: false,
             aside: Vec::new(),
@@ -258,8 +261,12 @@ impl Port {
     /// Sends `out` now, behind all else, or takes it over.
     pub(super) fn send_now(&mut self, out: &mut OutBuf) -> Result<(), Errno> {
         self.send_staged()?;
-        if self.unsent.is_empty() && send_some(&self.fd, out, SEND_BYTES_PER_TURN)? == StoppedBy::Empty {
-            return Ok(());
+        if self.unsent.is_empty() {
+            let stopped_by = send_some(&self.fd, out, SEND_BYTES_PER_TURN)?;
+            if stopped_by == StoppedBy::Empty {
+                return Ok(());
+            }
+            self.has_room = stopped_by == StoppedBy::Turn;
         }
         keep_rest(&mut self.unsent, out);
         Ok(())

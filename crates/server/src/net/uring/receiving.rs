@@ -4,7 +4,7 @@ use super::port::{End, Port};
 use super::ring::Kind;
 use super::{Uring, begin_receive, poll_bits};
 use crate::net::io::{Io, RECEIVE_BYTES, Received};
-use crate::net::sending::seal_and_send;
+use crate::net::sending::{StoppedBy, seal_and_send};
 use rustix::buffer::spare_capacity;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -119,8 +119,9 @@ impl Uring {
         let opened = tls.open(sealed, input);
         let has_ended = tls.has_ended();
         // The handshake's answers, or why there is none.
-        if let Err(error) = seal_and_send(&port.fd, tls, &mut port.unsent) {
-            return Received::Failed(error);
+        match seal_and_send(&port.fd, tls, &mut port.unsent) {
+            Ok(stopped_by) => port.has_room = stopped_by == StoppedBy::Turn,
+            Err(error) => return Received::Failed(error),
         }
         self.wait_until_writable(port);
         if has_ended {

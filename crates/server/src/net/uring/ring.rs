@@ -62,6 +62,8 @@ pub(super) enum Kind {
     Readable,
     /// Waits until something can be sent.
     Writable,
+    /// Waits for each time that there is room again.
+    WritableOn,
     /// Waits until the peer has ended its side.
     Ended,
     /// Waits on a descriptor that others wait on too; one of them is told.
@@ -73,10 +75,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 8] = [
+    const ALL: [Kind; 9] = [
         Kind::Receive,
         Kind::Readable,
         Kind::Writable,
+        Kind::WritableOn,
         Kind::Ended,
         Kind::Shared,
         Kind::Wake,
@@ -223,7 +226,7 @@ impl Ring {
     /// Waits for any of the events of poll(2), and for trouble. The descriptor stays open until the completion that says
     /// that it does not go on.
     pub(super) fn poll(&mut self, fd: &impl AsFd, kind: Kind, events: u32, tag: u32) {
-        let goes_on = matches!(kind, Kind::Wake | Kind::Readable);
+        let goes_on = matches!(kind, Kind::Wake | Kind::Readable | Kind::WritableOn);
         self.unended += 1;
         let entry = opcode::PollAdd::new(Fd(fd.as_fd().as_raw_fd()), events).multi(goes_on).build();
         // SAFETY: the operation names no memory.
