@@ -74,11 +74,14 @@ impl CmdError {
         CmdError::Text(Cow::Owned(text))
     }
 
-    /// The code: the text's first word, `ERR` where none is short enough to be one, as in Redis.
+    /// The code: the text's first word, `ERR` where none is short enough to be one, as in Redis. Scripts may have written it: what
+    /// has a meaning in INFO is not in it.
     pub fn code(&self) -> String {
         let text = self.to_string();
-        let code = text.split_once(' ').map(|(code, _)| code).filter(|code| (1..=CODE_LEN_MAX).contains(&code.len()));
-        code.unwrap_or("ERR").to_owned()
+        // A reply has blanks in place of line ends.
+        let code = text.split_once([' ', '\r', '\n']).map(|(code, _)| code);
+        let code = code.filter(|code| (1..=CODE_LEN_MAX).contains(&code.len()));
+        code.unwrap_or("ERR").replace(['#', ':'], "_")
     }
 }
 
@@ -186,6 +189,8 @@ mod tests {
         assert_eq!(CmdError::WrongType.code(), "WRONGTYPE");
         assert_eq!(CmdError::text("EXECABORT no").code(), "EXECABORT");
         assert_eq!(CmdError::text("QQ").code(), "ERR");
+        assert_eq!(CmdError::text("A#B:C\r\nrole:slave\r\n no").code(), "A_B_C");
+        assert_eq!(CmdError::text("\nrole:slave no").code(), "ERR");
         assert_eq!(CmdError::new(format!("{} no", "Q".repeat(31))).code(), "ERR");
         assert_eq!(
             CmdError::UnknownSubcommand { subcommand: "x".into(), container: "client".into() }.to_string(),
