@@ -45,7 +45,7 @@ impl Engine {
             for index in from..changed.len() {
                 if let Err(error) = self.make_hold(changed[index].setting) {
                     let error = self.undo(&changed, index, error);
-                    let held = rights.is_some() || index > 0;
+                    let held = rights.is_some() || changed[..index].iter().any(|changed| lets_in(changed.setting));
                     rights.into_iter().for_each(|rights| self.take_back_requirepass(rights));
                     if held {
                         self.turn_away_since(latest_client);
@@ -126,6 +126,11 @@ impl Engine {
     }
 }
 
+/// Whether it may depend on a setting who is let in.
+fn lets_in(setting: &Setting) -> bool {
+    matches!(setting.group, Group::Network | Group::Tls | Group::Memcached)
+}
+
 /// Whether a setting's value may turn out not to hold, or is needed by one of which that is so: a port is taken, a log cannot
 /// begin where it is to be.
 fn may_not_hold(setting: &Setting) -> bool {
@@ -190,12 +195,16 @@ mod tests {
             let engine = weak.upgrade().expect("it is asked");
             assert!(engine.config.memcached_auth() && engine.config.protected_mode());
             // Somebody changes the user, and somebody comes.
-            engine.set_user(b"default", &[b"resetkeys"]).expect("a right rule");
+            engine.set_user(b"default", &[b"resetkeys", b">more"]).expect("right rules");
             let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
             let remote = "10.0.0.7:5".to_owned();
             let info = ClientInfo { key, dialect: Dialect::Resp, local: remote.clone(), remote, fd: 3, unix: false };
             comes.lock().unwrap().push(engine.clients.add(info, 0));
-            if setting.id == SettingId::port && engine.config.port() == 1 { Err(ValueError::CannotListen) } else { Ok(()) }
+            if setting.id == SettingId::port && engine.config.port() == 1 {
+                Err(ValueError::CannotListen)
+            } else {
+                Ok(())
+            }
         }));
         let in_since = |pairs: &[(&str, &str)]| {
             let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
@@ -208,10 +217,11 @@ mod tests {
         engine.set_user(b"default", &[b"resetpass", b">admin"]).expect("right rules");
         let admits = |password: &[u8]| engine.acl.default_user().rights().admits(password);
         assert_eq!(in_since(&[("requirepass", "secret"), ("port", "1")]), (false, false));
-        assert!(admits(b"admin") && !admits(b"secret") && !admits(b""));
+        assert!(admits(b"admin") && admits(b"more") && !admits(b"secret") && !admits(b""));
         assert!(!engine.acl.default_user().rights().words().contains(&b"~*".to_vec()), "what else was changed stays");
-        // Alone it has let nobody in.
+        // Alone it has let nobody in, nor has what is no way in.
         assert_eq!(in_since(&[("port", "1")]), (false, true));
+        assert_eq!(in_since(&[("save", "1 1"), ("port", "1")]), (false, true));
         let open = [("memcached-auth", "no"), ("protected-mode", "no"), ("requirepass", "")];
         assert_eq!(in_since(&[&open[..], &[("memcached-port", "2"), ("port", "1")]].concat()), (false, false));
         assert!(admits(b"admin") && config.memcached_auth() && config.protected_mode());

@@ -142,7 +142,6 @@ impl Service for Tenon {
 
     fn accept(&self, worker: &mut Worker, peer: Peer) -> Result<Connection, Cow<'static, [u8]>> {
         let info = client_info(&peer);
-        let settings_undone = self.engine.settings_undone();
         if let Some(line) = self.engine.refuses(&info) {
             if let Some(times) = self.engine.strangers_log.refused.note(worker.clock.now_ns) {
                 tracing::warn!(client = info.remote, times, "refused: protected mode");
@@ -151,8 +150,8 @@ impl Service for Tenon {
             return Err(Cow::Borrowed(line.as_bytes()));
         }
         let mut connection = Connection::open(&self.engine, worker, info);
-        if self.engine.settings_undone() != settings_undone {
-            // It may be in by what was taken back meanwhile.
+        if self.engine.settings_undone() != peer.taken_back {
+            // It may be in by what was taken back meanwhile: an address, or terms of TLS.
             connection.closed(&self.engine, Ending::Error);
             return Err(Cow::Borrowed(b""));
         }
@@ -202,6 +201,10 @@ impl Service for Tenon {
             unix: false,
         };
         tenon_frontend::datagram::on_datagram(&self.engine, worker, info, datagram, send);
+    }
+
+    fn taken_back(&self) -> u64 {
+        self.engine.settings_undone()
     }
 
     fn tls(&self) -> Option<TlsTerms> {

@@ -26,8 +26,8 @@ pub static RECOVERY: Experiment = Experiment {
     title: "After a crash",
     summary: "A server that keeps data is filled, and killed as soon as its last reply has come; with snapshots, the last \
               one is taken when nine tenths are stored, and a log holds every write, since none rewrites its own meanwhile. The \
-              time until it answers again, its start included, with the CPU time of all its threads until then, and the keys it \
-              has not. Every key is asked for afterwards: one with another value fails the run, as does one that a snapshot lacks, and as many must be there as DBSIZE says.",
+              time until it answers again, its start included, with the CPU time of all its threads until then for each key that it \
+              has, and the keys it has not. Every key is asked for afterwards: one with another value fails the run, as does one that a snapshot lacks, and as many must be there as DBSIZE says.",
     study: "what the memtier studies left out",
     databases: false,
     depends_on: &[],
@@ -67,17 +67,17 @@ fn crash(session: &Session, program: &Program, case: &Case) -> Result<Reading> {
     // A rewrite would be under way at a time of its own choosing, and its process outlives the killed one.
     let settings = Settings { persistence: mode(case), rewrites_log: false, ..session.settings() };
     let server = session.start(&Contender::Program(program.clone()), &settings)?;
-    let fill = |keys| Stock::short(keys).fill(session, &server);
     let in_snapshot = if settings.persistence == Persistence::Rdb { keys * 9 / 10 } else { 0 };
     if settings.persistence == Persistence::Rdb {
-        fill(in_snapshot)?;
+        Stock::short(in_snapshot).fill(session, &server)?;
         let mut resp = connect(&server)?;
         match resp.call(&[b"SAVE"])? {
             Value::Simple(ok) if ok == b"OK" => {}
             other => bail!("SAVE was answered by {other:?}"),
         }
     }
-    fill(keys)?;
+    let stock = Stock::short(keys);
+    session.fill_and_kill(&server, keys, &stock.values, stock.lengths)?;
     let Running::Started(server) = server else { bail!("the bench has started the server itself") };
     let directory = server.kill()?;
     let disk_bytes = bytes_in(&directory)?;
@@ -95,7 +95,7 @@ fn crash(session: &Session, program: &Program, case: &Case) -> Result<Reading> {
     }
     let reading = Reading::default()
         .figure(RECOVERED.name, recovered.as_secs_f64())
-        .known(CPU.name, used.map(|used| used.total.as_secs_f64() * 1e6 / keys as f64))
+        .known(CPU.name, used.map(|used| used.total.as_secs_f64() * 1e6 / left.max(1) as f64))
         .figure("lost_keys", (keys - left) as f64)
         .figure(READ.name, left as f64)
         .figure("disk_mb", disk_bytes as f64 / 1e6);

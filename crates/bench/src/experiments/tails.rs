@@ -11,7 +11,7 @@ use crate::peers::Settings;
 use crate::results::Case;
 use crate::session::{Measured, Reading, Running, Session, Shape};
 use crate::target::Protocol;
-use crate::workloads::{Disturbance, Keys, Misses, Scale, Spec};
+use crate::workloads::{Disturbance, Keys, Misses, Scale, Spec, Tally};
 use anyhow::{Context, Result, anyhow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +22,9 @@ const BESIDE: &str = "beside";
 const QUIET: Figure = Figure { name: "quiet_p999_us", heading: "quiet p99.9 µs" };
 /// Without the disturbance, whose cost is in the other figure.
 const QUIET_CPU: Figure = Figure { name: "quiet_server_cpu_us", heading: "quiet server CPU µs/op" };
+/// Of the gets: where keys are evicted, a load of misses is another one.
+const HITS: Figure = Figure { name: "hits", heading: "hits" };
+const QUIET_HITS: Figure = Figure { name: "quiet_hits", heading: "quiet hits" };
 const RATIO: Figure = Figure { name: "p999_ratio", heading: "p99.9 / quiet" };
 
 /// Operations a second that are offered beside the disturbance, if no rates are asked for. The client must have pauses in
@@ -56,6 +59,8 @@ pub static TAILS: Experiment = Experiment {
         RATIO,
         SERVER_CPU,
         QUIET_CPU,
+        HITS,
+        QUIET_HITS,
         CLIENT_LATE,
         CLIENT_BUSY,
         Figure { name: "times", heading: "done" },
@@ -119,7 +124,7 @@ fn measure(
     let misses = if disturbance == Disturbance::Evicting { Misses::Count } else { Misses::Fail };
     let bystanders = |lasts, seed| bystanders(session, server, &stock, misses, lasts, seed);
     bystanders(session.warm_up(), 3 * round)?;
-    let quiet = bystanders(scale.lasts, 3 * round + 1)?;
+    let (quiet, quiet_tally) = bystanders(scale.lasts, 3 * round + 1)?;
 
     let stop = AtomicBool::new(false);
     let (measured, times) = std::thread::scope(|scope| {
@@ -140,7 +145,7 @@ fn measure(
         let times = disturbing.join().unwrap_or_else(|_| Err(anyhow!("the disturbing client panicked")));
         times.context("the disturbing client").and_then(|times| Ok((measured?, times)))
     })?;
-    let measured = measured.context("the disturbing client had nothing to do")?;
+    let (measured, tally) = measured.context("the disturbing client had nothing to do")?;
     let quiet = quiet.reading();
     let disturbed = measured.reading();
     let p999_us = |reading: &Reading| reading.figures.get(P999.name).copied();
@@ -150,7 +155,14 @@ fn measure(
         .known(QUIET_CPU.name, quiet.figures.get(SERVER_CPU.name).copied())
         .known(QUIET.name, quiet_us)
         .known(RATIO.name, ratio)
+        .figure(HITS.name, hits(tally))
+        .figure(QUIET_HITS.name, hits(quiet_tally))
         .figure("times", times as f64))
+}
+
+/// The share of the gets that found a value; no number where there were none.
+fn hits(tally: Tally) -> f64 {
+    tally.hits as f64 / (tally.hits + tally.misses) as f64
 }
 
 /// The load that is measured.
@@ -161,7 +173,7 @@ fn bystanders(
     misses: Misses,
     lasts: Duration,
     seed: u64,
-) -> Result<Measured> {
+) -> Result<(Measured, Tally)> {
     let rate = offered(session) as f64;
     let pace = Pace::Open { rate, arrivals: session.options.arrivals };
     let shape = Shape { pace, until: Until::Elapsed(lasts), seed, ..session.usual_shape(PIPELINE) };
@@ -178,5 +190,5 @@ fn bystanders(
         misses,
         seed: seed << 32 | thread as u64,
     };
-    Ok(session.key_value(server, Protocol::Resp, &shape, spec)?.0)
+    session.key_value(server, Protocol::Resp, &shape, spec)
 }

@@ -7,9 +7,10 @@ use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::postgres::TABLE;
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::Until;
+use crate::load::opening::query;
 use crate::machine::cpu::Used;
 use crate::packed::contents;
-use crate::peers::postgres::query;
+use crate::peers::postgres;
 use crate::results::Case;
 use crate::session::{Contender, Reading, Running, Session, Shape, in_turn};
 use crate::target::Protocol;
@@ -130,18 +131,24 @@ fn log_through(
 /// Searches inside the server.
 fn searched(server: &Running, protocol: Protocol, log: &Log) -> Result<Reading> {
     let target = server.target(protocol).context("the server speaks the case's language")?;
-    let used = || server.pid().map(Used::of).transpose();
-    let (used_before, begin) = (used()?, Instant::now());
-    let found = if protocol == Protocol::Postgres {
-        let rows = query(&target, SQL)?;
-        rows.first().and_then(|count| count.parse().ok()).context("the query gives no count")?
+    // The connection is there before the clock starts, as those of the other steps are.
+    let mut ask: Box<dyn FnMut() -> Result<u64>> = if protocol == Protocol::Postgres {
+        let mut connection = postgres::connect(&target)?;
+        Box::new(move || {
+            let rows = query(&mut connection, SQL)?;
+            rows.first().and_then(|count| count.parse().ok()).context("the query gives no count")
+        })
     } else {
         let mut resp = tenon_client::Resp::over(target.connect(Some(Duration::from_secs(600)))?);
-        match resp.call(&[b"EVAL", SCRIPT.as_bytes(), b"0", log.records().to_string().as_bytes()])? {
-            Value::Int(found) => u64::try_from(found).unwrap_or(u64::MAX),
+        let records = log.records().to_string();
+        Box::new(move || match resp.call(&[b"EVAL", SCRIPT.as_bytes(), b"0", records.as_bytes()])? {
+            Value::Int(found) => Ok(u64::try_from(found).unwrap_or(u64::MAX)),
             other => bail!("the script was answered by {other:?}"),
-        }
+        })
     };
+    let used = || server.pid().map(Used::of).transpose();
+    let (used_before, begin) = (used()?, Instant::now());
+    let found = ask()?;
     let took = begin.elapsed();
     let cpu = used()?.zip(used_before).map(|(now, before)| now.since(before).total);
     expect(found, log)?;

@@ -1,5 +1,5 @@
-//! Threads, and processes, that share connections among them. Each connection has as much to do as any other, or those with
-//! fewer connections would end last, and their end would look like a slower server.
+//! Threads, and processes, that share connections among them. A thread has as much to do for each of its connections as any
+//! other, or those with fewer connections would end last, and their end would look like a slower server.
 
 use std::ops::Range;
 

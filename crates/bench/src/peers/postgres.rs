@@ -126,7 +126,11 @@ pub fn query(target: &Target, statements: &str) -> Result<Vec<String>> {
     opening::query(&mut connect(target)?, statements)
 }
 
-fn connect(target: &Target) -> Result<Stream> {
+/// A connection that is logged in, on which a query may take as long as it likes.
+///
+/// # Errors
+/// When nobody answers, and what the server refuses.
+pub fn connect(target: &Target) -> Result<Stream> {
     let login = target.login.clone().unwrap_or_default();
     let mut stream = Stream::connect(&target.address, Some(PATIENCE))?;
     stream.set_read_timeout(Some(PATIENCE))?;

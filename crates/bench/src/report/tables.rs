@@ -19,9 +19,28 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The median of a figure, and how far it reaches.
+    /// The median of a figure, and how far it reaches. Where it is unknown of half the rounds or more, so is that.
     pub fn spread(&self, figure: &str) -> Option<Spread> {
-        spread(self.records.iter().filter_map(|record| record.figures.get(figure).copied()))
+        let (known, rounds) = self.rounds_of(figure);
+        let figures = self.records.iter().filter_map(|record| record.figures.get(figure).copied());
+        spread(figures).filter(|_| 2 * known > rounds)
+    }
+
+    /// In how many rounds a figure is known, of all that have figures.
+    fn rounds_of(&self, figure: &str) -> (usize, usize) {
+        let known = self.records.iter().filter(|record| record.figures.contains_key(figure)).count();
+        (known, self.records.iter().filter(|record| !record.figures.is_empty()).count())
+    }
+
+    /// Of which of these figures it is not known in some rounds what they were.
+    fn unknown(&self, figures: &[&Figure]) -> Vec<String> {
+        let told = figures.iter().filter_map(|figure| match self.rounds_of(figure.name) {
+            (known, rounds) if (1..rounds).contains(&known) => {
+                Some(format!("{} known of {known} of {rounds} rounds", figure.heading))
+            }
+            _ => None,
+        });
+        told.collect()
     }
 
     /// What must be known to read its figures, each once; what they stand on comes first.
@@ -113,7 +132,12 @@ pub fn table(experiment: &Experiment, records: &[Record]) -> Table {
     // Columns that nothing was measured for are left out.
     let measured = |figure: &&Figure| groups.iter().any(|group| group.spread(figure.name).is_some());
     let figures: Vec<&Figure> = experiment.figures.iter().filter(measured).collect();
-    let has_notes = groups.iter().any(|group| !group.notes().is_empty());
+    let all: Vec<&Figure> = experiment.figures.iter().collect();
+    let notes = |group: &Group<'_>| {
+        let notes = group.notes().into_iter().map(str::to_owned);
+        notes.chain(group.unknown(&all)).collect::<Vec<_>>()
+    };
+    let has_notes = groups.iter().any(|group| !notes(group).is_empty());
     let mut columns: Vec<String> = experiment.axes.iter().map(|axis| (*axis).to_owned()).collect();
     columns.push("server".to_owned());
     columns.extend(figures.iter().map(|figure| figure.heading.to_owned()));
@@ -128,7 +152,7 @@ pub fn table(experiment: &Experiment, records: &[Record]) -> Table {
         cells.push(group.server.to_owned());
         cells.extend(figures.iter().map(|figure| group.spread(figure.name).map_or_else(dash, shown)));
         if has_notes {
-            cells.push(group.notes().join("; "));
+            cells.push(notes(group).join("; "));
         }
         table.row(cells);
     }
@@ -186,6 +210,10 @@ pub mod tests {
             record("tenon", "set", 0, 99.0),
         ];
         records[4].failure = Some("it broke".into());
+        records[2].figures.remove("p99_us");
+        records.push(record("tenon", "mixed", 0, 1.0));
+        records.push(record("tenon", "mixed", 1, 3.0));
+        records[6].figures.remove("p99_us");
         records[1].notes = vec!["the client was the limit".into()];
         let latency = ALL.iter().find(|experiment| experiment.name == "latency").expect("it is there");
         let table = table(latency, &records);
@@ -194,8 +222,9 @@ pub mod tests {
             rows,
             [
                 "protocol|operation|server|mean µs|p99 µs|note",
-                "resp|get|tenon|11.0 (10.0 … 12.0)|22.0 (20.0 … 24.0)|",
+                "resp|get|tenon|11.0 (10.0 … 12.0)|21.0 (20.0 … 22.0)|p99 µs known of 2 of 3 rounds",
                 "resp|get|redis-server|30.0|60.0|the client was the limit",
+                "resp|mixed|tenon|2.00 (1.00 … 3.00)|–|p99 µs known of 1 of 2 rounds",
             ]
         );
     }

@@ -6,7 +6,7 @@ use super::running::{Named, Running};
 use crate::dialects::postgres::TABLE;
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::generators::{Distribution, Inserted, KeyChooser};
-use crate::load::{Crew, Draw, Pace, Plan, Until, Workload, run};
+use crate::load::{Crew, Draw, Observer, Outcome, Pace, Plan, Until, Workload, run};
 use crate::peers::postgres;
 use crate::processes::{self, Job};
 use crate::target::{Protocol, Target};
@@ -45,6 +45,34 @@ impl Shape {
     }
 }
 
+/// A thread's part of storing the first `keys` keys.
+fn storing(keys: u64, threads: usize, thread: usize, values: &Values, lengths: Lengths) -> Spec {
+    Spec {
+        mix: Mix::SET,
+        keys: Keys::part(keys, threads, thread),
+        first: 0,
+        values: values.clone(),
+        lengths,
+        expire_s: 0,
+        keys_a_get: 1,
+        misses: Misses::Fail,
+        seed: thread as u64,
+    }
+}
+
+/// Kills a process at a load's end.
+struct Kill(rustix::process::Pid);
+
+impl Observer for Kill {
+    fn begins(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Result<()> {
+        rustix::process::kill_process(self.0, rustix::process::Signal::KILL).context("the server cannot be killed")
+    }
+}
+
 impl Session {
     /// A closed loop of the usual connections and threads for the usual time.
     pub fn usual_shape(&self, pipeline: usize) -> Shape {
@@ -66,6 +94,19 @@ impl Session {
         shape: &Shape,
         workloads: Vec<W>,
     ) -> Result<(Measured, Vec<W>)> {
+        let mut watch = self.watch(server);
+        let (outcome, workloads) = self.observed(target, shape, workloads, &mut watch)?;
+        Ok((watch.measured(outcome), workloads))
+    }
+
+    /// Runs a load for somebody who looks on.
+    fn observed<W: Workload>(
+        &self,
+        target: &Target,
+        shape: &Shape,
+        workloads: Vec<W>,
+        observer: &mut dyn Observer,
+    ) -> Result<(Outcome, Vec<W>)> {
         let tls = target.tls()?;
         let plan = Plan {
             target,
@@ -79,9 +120,7 @@ impl Session {
             progress: self.progress.operations(),
             stop: self.interrupt.flag(),
         };
-        let mut watch = self.watch(server);
-        let (outcome, workloads) = run(&plan, workloads, &mut watch)?;
-        Ok((watch.measured(outcome), workloads))
+        run(&plan, workloads, observer)
     }
 
     /// Runs a load from as many processes as are asked for, and looks at the server before and after it.
@@ -216,19 +255,22 @@ impl Session {
         expire_s: u32,
     ) -> Result<Measured> {
         let shape = self.filling(lengths);
-        let (measured, _) = self.key_value(server, protocol, &shape, |thread| Spec {
-            mix: Mix::SET,
-            keys: Keys::part(keys, shape.threads, thread),
-            first: 0,
-            values: values.clone(),
-            lengths,
-            expire_s,
-            keys_a_get: 1,
-            misses: Misses::Fail,
-            seed: thread as u64,
-        })?;
+        let spec = |thread| Spec { expire_s, ..storing(keys, shape.threads, thread, values, lengths) };
+        let (measured, _) = self.key_value(server, protocol, &shape, spec)?;
         self.vacuum(server, protocol, TABLE)?;
         Ok(measured)
+    }
+
+    /// Stores each of the first `keys` keys once over RESP, and kills the server's process when the last reply has come, before
+    /// anything else is done.
+    pub fn fill_and_kill(&self, server: &Running, keys: u64, values: &Values, lengths: Lengths) -> Result<()> {
+        let target = server.target(Protocol::Resp).context("the server speaks RESP")?;
+        let pid = server.pid().context("the server's process is known")?;
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).context("a process has a number")?;
+        let shape = self.filling(lengths);
+        let spec = |thread| storing(keys, shape.threads, thread, values, lengths);
+        let workloads = (0..shape.threads_taking_part()).map(|thread| KeyValue::new(Resp, spec(thread))).collect();
+        self.observed(&target, &shape, workloads, &mut Kill(pid)).map(drop)
     }
 
     /// Has a database tend a table before it is measured; others keep themselves in order.

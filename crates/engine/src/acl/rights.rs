@@ -147,13 +147,18 @@ impl Rights {
         self.enabled
     }
 
-    /// These rights with the passwords of those `before`, if they have the ones that were `applied` to them.
+    /// These rights with the passwords of those `before` in place of the ones that were `applied` to them, if they have these
+    /// still. Others that they have are theirs.
     pub(super) fn with_passwords_back(&self, before: &Rights, applied: &Rights) -> Option<Rights> {
-        let passwords = |rights: &Rights| (rights.any_password, rights.passwords.clone());
-        (passwords(self) == passwords(applied)).then(|| {
-            let (any_password, passwords) = passwords(before);
-            Rights { any_password, passwords, ..self.clone() }
-        })
+        if !applied.passwords.iter().all(|password| self.passwords.contains(password)) {
+            return None;
+        }
+        let known =
+            |password: &&PasswordHash| applied.passwords.contains(password) || before.passwords.contains(password);
+        let others: Vec<_> = self.passwords.iter().filter(|password| !known(password)).cloned().collect();
+        // Whoever adds a password takes it that none is wanted.
+        let any_password = before.any_password && others.is_empty();
+        Some(Rights { any_password, passwords: [&before.passwords[..], &others].concat(), ..self.clone() })
     }
 
     /// Whether any password will do.

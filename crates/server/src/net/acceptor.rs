@@ -138,6 +138,8 @@ impl<S: Service> Acceptor<S> {
             // Under TLS nobody would understand it.
             return refuse(&fd, if listener.tls() { b"" } else { &reason });
         }
+        // Before anything else that it is let in by.
+        let taken_back = self.service.taken_back();
         let (remote, local) = match &listener.address {
             unix @ Address::Unix(_) => (unix.clone(), unix.clone()),
             Address::Inet(bound) => {
@@ -159,6 +161,7 @@ impl<S: Service> Acceptor<S> {
             tls: listener.tls(),
             remote,
             local,
+            taken_back,
         }));
     }
 

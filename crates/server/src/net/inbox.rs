@@ -92,6 +92,8 @@ pub(super) struct Accepted {
     pub(super) tls: bool,
     pub(super) remote: Address,
     pub(super) local: Address,
+    /// [`Service::taken_back`](super::service::Service::taken_back) when it came.
+    pub(super) taken_back: u64,
 }
 
 /// One worker's mailbox.

@@ -244,6 +244,12 @@ pub trait Service: Send + Sync + 'static {
         let _ = connection;
     }
 
+    /// How often something was taken back that new connections may have been let in by. Asked for each new connection, before
+    /// anything else that it is let in by.
+    fn taken_back(&self) -> u64 {
+        0
+    }
+
     /// How many connections all workers together may have. Read for each new connection.
     fn max_clients(&self) -> usize;
 
@@ -335,6 +341,8 @@ pub struct Peer {
     pub local: Address,
     /// The socket's number, as `CLIENT LIST` shows it. For showing only.
     pub fd: i32,
+    /// [`Service::taken_back`] when it came.
+    pub taken_back: u64,
 }
 
 /// How much unsent output a connection may have before it is cut; 0 bytes for no limit.

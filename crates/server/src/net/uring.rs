@@ -212,7 +212,7 @@ impl Io for Uring {
     }
 
     fn not_later(&mut self, socket: &mut UringSocket) {
-        let last = self.coming.last().map(|event| event.token);
+        let last = self.coming.last().filter(|event| !event.sent).map(|event| event.token);
         let port = self.port_mut(socket);
         if port.queued && !port.may_receive() && last == Some(port.token) {
             port.queued = false;

@@ -354,6 +354,10 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
         if event.peer_ended && connection.phase == Phase::Parked {
             self.peer_ended_while_parked(worker, key);
+            if event.sent {
+                // Nothing tells again of the room that there is, and what was answered before is to leave.
+                self.go_on_sending(worker, key);
+            }
             return false;
         }
         !event.sent || self.go_on_sending(worker, key)

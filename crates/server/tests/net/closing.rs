@@ -130,6 +130,30 @@ fn a_panic_costs_one_connection_and_no_other() {
 }
 
 #[test]
+fn what_a_parked_client_has_not_read_leaves_when_it_has_ended_its_side() {
+    const LENGTH: usize = 100_000;
+    let server = Server::start();
+    server.echo.keeps_parked.store(true, Ordering::Relaxed);
+    let mut client = server.connect_known();
+    let unsent = || server.echo.unsent.lock().unwrap().values().sum::<usize>();
+    let produced = || server.echo.produced.load(Ordering::Relaxed) as usize;
+    let (greeting, mut answers) = (produced(), 0);
+    while unsent() == 0 {
+        answers += 1;
+        client.send(format!("big {LENGTH}\n"));
+        eventually("the answer", || (produced() == greeting + answers * (LENGTH + 3)).then_some(()));
+        let sent = || server.echo.sent.load(Ordering::SeqCst);
+        eventually("it to be counted", || (sent() + unsent() == produced()).then_some(()));
+    }
+    client.send("park\n");
+    eventually("it to park", || (server.echo.parked.load(Ordering::Relaxed) == 1).then_some(()));
+    client.stream().shutdown(Write).unwrap();
+    client.exactly(answers * (LENGTH + 3));
+    server.post(&client, Message::Unpark);
+    assert_eq!(client.rest(), b"unparked\n");
+}
+
+#[test]
 fn a_parked_client_that_leaves_is_dropped() {
     let server = Server::start();
     // Its end comes with the command, and long after it.

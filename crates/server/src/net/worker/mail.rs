@@ -83,10 +83,10 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
     }
 
     pub(super) fn accept(&mut self, worker: &mut S::Worker, accepted: Accepted) {
-        let Accepted { fd, front_end, tls, remote, local } = accepted;
+        let Accepted { fd, front_end, tls, remote, local, taken_back } = accepted;
         let key = self.connections.next_key();
         let id = ConnectionId { worker: self.index as u32, index: key.index, generation: key.generation };
-        let peer = Peer { id, front_end, remote, local, fd: fd.as_raw_fd() };
+        let peer = Peer { id, front_end, remote, local, fd: fd.as_raw_fd(), taken_back };
         let service = self.service;
         let tls = match self.begin_tls(tls) {
             Ok(tls) => tls,
