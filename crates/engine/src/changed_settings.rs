@@ -45,7 +45,9 @@ impl Engine {
             for index in from..changed.len() {
                 if let Err(error) = self.make_hold(changed[index].setting) {
                     let error = self.undo(&changed, index, error);
-                    let held = rights.is_some() || changed[..index].iter().any(|changed| lets_in(changed.setting));
+                    let held = rights.is_some()
+                        || changed[..index].iter().any(|changed| lets_in(changed.setting))
+                        || held_for_a_moment(changed[index].setting);
                     rights.into_iter().for_each(|rights| self.take_back_requirepass(rights));
                     if held {
                         self.turn_away_since(latest_client);
@@ -84,8 +86,8 @@ impl Engine {
         SetError::Value(changed[failed].setting.name, error)
     }
 
-    /// How often settings were taken back. Whoever lets a client in looks before and behind that: another number says that it may
-    /// be in by what does not hold.
+    /// How often settings were taken back that may have let somebody in. Whoever lets a client in looks when that comes and when it
+    /// is registered: another number says that it may be in by what does not hold.
     pub fn settings_undone(&self) -> u64 {
         self.settings_undone.load(Ordering::SeqCst)
     }
@@ -128,7 +130,12 @@ impl Engine {
 
 /// Whether it may depend on a setting who is let in.
 fn lets_in(setting: &Setting) -> bool {
-    matches!(setting.group, Group::Network | Group::Tls | Group::Memcached)
+    matches!(setting.group, Group::Network | Group::Tls | Group::Memcached) || setting.id == SettingId::maxclients
+}
+
+/// Whether a setting that cannot be made to hold may have had others hold until then: how TLS is spoken, at ports that there were.
+fn held_for_a_moment(setting: &Setting) -> bool {
+    matches!(setting.id, SettingId::tls_port | SettingId::memcached_tls_port)
 }
 
 /// Whether a setting's value may turn out not to hold, or is needed by one of which that is so: a port is taken, a log cannot

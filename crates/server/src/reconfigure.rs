@@ -43,8 +43,10 @@ impl Outside {
                 return self.listen(&engine.config, ValueError::CannotListen);
             }
             SettingId::tls_port | SettingId::memcached_tls_port => {
+                let before = self.tls.current();
                 self.configure_tls(&engine.config)?;
-                return self.listen(&engine.config, ValueError::CannotListen);
+                let listens = self.listen(&engine.config, ValueError::CannotListen);
+                return listens.inspect_err(|_| self.tls.put_back(before));
             }
             SettingId::tls_cert_file
             | SettingId::tls_key_file

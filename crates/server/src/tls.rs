@@ -34,6 +34,11 @@ impl Tls {
         self.current.read().clone()
     }
 
+    /// Has it be spoken as it was before.
+    pub(crate) fn put_back(&self, before: Option<TlsTerms>) {
+        *self.current.write() = before;
+    }
+
     /// Reads certificates and keys and speaks TLS as the settings say from now on.
     ///
     /// # Errors

@@ -46,9 +46,14 @@ fn told(program: &str, args: &[&str], input: &str) -> Option<String> {
 }
 
 fn config_set(server: &Server, name: &str, value: &str) -> Value {
+    config_set_all(server, &[name, value])
+}
+
+fn config_set_all(server: &Server, pairs: &[&str]) -> Value {
     let address = server.address(Dialect::Redis).expect("RESP is spoken");
     let mut resp = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
-    resp.call(&[b"CONFIG", b"SET", name.as_bytes(), value.as_bytes()]).expect("a reply")
+    let words: Vec<&[u8]> = ["CONFIG", "SET"].iter().chain(pairs).map(|word| word.as_bytes()).collect();
+    resp.call(&words).expect("a reply")
 }
 
 #[test]
@@ -62,7 +67,21 @@ fn clients_of_redis_come_in_with_a_certificate() {
     let with_own = with(&base, &["--cert", &own_cert, "--key", &own_key, "SET", "k", "v"]);
     let Some(answer) = told("redis-cli", &with_own, "") else { return };
     assert_eq!(answer, "OK\n");
-    // Without one nobody is served, unless the setting changes while the server runs.
+    // Without one nobody is served, unless the setting changes while the server runs: not by one that has failed.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = listener.local_addr().expect("it has one").port().to_string();
+    let failing: [&[&str]; 3] = [
+        &["tls-port", &taken, "tls-auth-clients", "no"],
+        &["tls-auth-clients", "no", "tls-port", &taken],
+        &["tls-port", "0", "port", &taken],
+    ];
+    for pairs in failing {
+        let answer = told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there");
+        assert!(!answer.contains('v') || answer.contains("rror"), "{answer}");
+        let Value::Error(error) = config_set_all(&server, pairs) else { panic!("{pairs:?} are taken") };
+        assert!(String::from_utf8_lossy(&error).contains("Unable to listen"), "{pairs:?}");
+        assert_eq!(told("redis-cli", &with_own, "").expect("it is there"), "OK\n", "{pairs:?}");
+    }
     let answer = told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there");
     assert!(!answer.contains('v') || answer.contains("rror"), "{answer}");
     for (clients, expected) in [("optional", "v\n"), ("no", "v\n")] {
