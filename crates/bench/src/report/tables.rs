@@ -33,7 +33,7 @@ impl Group<'_> {
     }
 
     /// Of which of these figures it is not known in some rounds what they were.
-    fn unknown(&self, figures: &[&Figure]) -> Vec<String> {
+    fn unknown(&self, figures: &[Figure]) -> Vec<String> {
         let told = figures.iter().filter_map(|figure| match self.rounds_of(figure.name) {
             (known, rounds) if (1..rounds).contains(&known) => {
                 Some(format!("{} known of {known} of {rounds} rounds", figure.heading))
@@ -132,10 +132,9 @@ pub fn table(experiment: &Experiment, records: &[Record]) -> Table {
     // Columns that nothing was measured for are left out.
     let measured = |figure: &&Figure| groups.iter().any(|group| group.spread(figure.name).is_some());
     let figures: Vec<&Figure> = experiment.figures.iter().filter(measured).collect();
-    let all: Vec<&Figure> = experiment.figures.iter().collect();
     let notes = |group: &Group<'_>| {
         let notes = group.notes().into_iter().map(str::to_owned);
-        notes.chain(group.unknown(&all)).collect::<Vec<_>>()
+        notes.chain(group.unknown(experiment.figures)).collect::<Vec<_>>()
     };
     let has_notes = groups.iter().any(|group| !notes(group).is_empty());
     let mut columns: Vec<String> = experiment.axes.iter().map(|axis| (*axis).to_owned()).collect();

@@ -45,10 +45,10 @@ impl Shape {
     }
 }
 
-/// A thread's part of storing the first `keys` keys.
-fn storing(keys: u64, threads: usize, thread: usize, values: &Values, lengths: Lengths) -> Spec {
+/// A thread's part of naming the first `keys` keys once.
+fn naming(mix: Mix, keys: u64, (threads, thread): (usize, usize), values: &Values, lengths: Lengths) -> Spec {
     Spec {
-        mix: Mix::SET,
+        mix,
         keys: Keys::part(keys, threads, thread),
         first: 0,
         values: values.clone(),
@@ -185,15 +185,8 @@ impl Session {
         let (until, all) = if keys > most { (Until::Operations(most), None) } else { (shape.until, Some(keys)) };
         let named = |thread| all.map_or(Keys::Chosen(drawn.clone()), |keys| Keys::part(keys, shape.threads, thread));
         let read = self.key_value(server, protocol, &Shape { until, ..shape }, |thread| Spec {
-            mix: Mix::GET,
             keys: named(thread),
-            first: 0,
-            values: values.clone(),
-            lengths,
-            expire_s: 0,
-            keys_a_get: 1,
-            misses: Misses::Fail,
-            seed: thread as u64,
+            ..naming(Mix::GET, keys, (shape.threads, thread), values, lengths)
         });
         read.map(drop).context("what was stored was read back")
     }
@@ -209,15 +202,9 @@ impl Session {
     ) -> Result<Tally> {
         let shape = self.filling(lengths);
         let looked = self.key_value(server, protocol, &shape, |thread| Spec {
-            mix: Mix::GET,
-            keys: Keys::part(keys.end - keys.start, shape.threads, thread),
             first: keys.start,
-            values: values.clone(),
-            lengths,
-            expire_s: 0,
-            keys_a_get: 1,
             misses: Misses::Count,
-            seed: thread as u64,
+            ..naming(Mix::GET, keys.end - keys.start, (shape.threads, thread), values, lengths)
         });
         Ok(looked.context("what was stored was looked for")?.1)
     }
@@ -255,7 +242,7 @@ impl Session {
         expire_s: u32,
     ) -> Result<Measured> {
         let shape = self.filling(lengths);
-        let spec = |thread| Spec { expire_s, ..storing(keys, shape.threads, thread, values, lengths) };
+        let spec = |thread| Spec { expire_s, ..naming(Mix::SET, keys, (shape.threads, thread), values, lengths) };
         let (measured, _) = self.key_value(server, protocol, &shape, spec)?;
         self.vacuum(server, protocol, TABLE)?;
         Ok(measured)
@@ -268,7 +255,7 @@ impl Session {
         let pid = server.pid().context("the server's process is known")?;
         let pid = rustix::process::Pid::from_raw(pid.cast_signed()).context("a process has a number")?;
         let shape = self.filling(lengths);
-        let spec = |thread| storing(keys, shape.threads, thread, values, lengths);
+        let spec = |thread| naming(Mix::SET, keys, (shape.threads, thread), values, lengths);
         let workloads = (0..shape.threads_taking_part()).map(|thread| KeyValue::new(Resp, spec(thread))).collect();
         self.observed(&target, &shape, workloads, &mut Kill(pid)).map(drop)
     }
