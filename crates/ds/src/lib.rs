@@ -15,6 +15,7 @@ pub mod packed;
 mod pages;
 pub mod progress;
 pub mod quicklist;
+pub mod region;
 pub mod ring;
 pub mod scored_set;
 pub mod six_bits;

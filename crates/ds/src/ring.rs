@@ -23,17 +23,30 @@
 
 mod bytes;
 mod consumer;
+mod flight;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod placed;
+#[cfg(not(all(test, loom)))]
+mod region;
+#[cfg(not(all(test, loom)))]
+mod remains;
 mod signal;
 mod sync;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use consumer::Consumer;
+#[cfg(not(all(test, loom)))]
+pub use region::{region_len, ring_in};
+#[cfg(not(all(test, loom)))]
+pub use remains::Remains;
 
 use crate::apart::Apart;
+use crate::region::Lease;
 use bytes::Bytes;
+use flight::{Note, Notes};
+use placed::Placed;
 use signal::Signal;
 use std::time::Duration;
 use sync::{Arc, AtomicU32, AtomicU64, Ordering, after_write};
@@ -50,6 +63,7 @@ const PREPARED_AHEAD: u64 = 512;
 const PREPARED_MAX: u64 = 512;
 
 #[derive(Debug)]
+#[repr(C)]
 struct Block {
     /// Bytes of this round that were copied in.
     filled: AtomicU32,
@@ -57,21 +71,31 @@ struct Block {
     straddler: AtomicU64,
 }
 
-/// The producers' side.
 #[derive(Debug)]
-pub struct Ring {
+#[repr(C)]
+struct Ends {
     /// All bytes that were ever reserved. Producers write it, and the consumer the next.
     head: Apart<AtomicU64>,
     /// Everything before it was taken out; a multiple of the block length.
     released: Apart<AtomicU64>,
+}
+
+/// The producers' side.
+#[derive(Debug)]
+pub struct Ring {
+    ends: Placed<Ends>,
     /// The consumer wants to be woken when bytes before this position, or behind it, were filled.
     wake_from: AtomicU64,
     /// The consumer is to look at something else before it sleeps.
     nudged: AtomicU32,
     filled: Signal,
     room: Signal,
-    blocks: Box<[Block]>,
+    blocks: Placed<[Block]>,
     bytes: Bytes,
+    /// Who is just appending what, where all of these lie in a region.
+    notes: Option<Placed<Notes>>,
+    /// Of that region.
+    _lease: Option<Lease>,
     block_len: u64,
     /// The block length is two to this.
     block_shift: u32,
@@ -88,6 +112,8 @@ pub struct Claim {
     start: u64,
     at: u64,
     end: u64,
+    /// The note that says so, where there is one.
+    note: Option<usize>,
 }
 
 impl Claim {
@@ -107,34 +133,51 @@ impl Claim {
     }
 }
 
-/// A ring of `blocks` blocks of `block_len` bytes, each a power of two, whose positions begin at `start`.
-///
-/// # Panics
-/// When one is no power of two, there is but one block, a block has 4 GiB and more, or `start` is no block's start.
-pub fn ring(block_len: usize, blocks: usize, start: u64) -> (Arc<Ring>, Consumer) {
-    assert!(block_len.is_power_of_two() && blocks.is_power_of_two() && blocks > 1);
-    assert!(u32::try_from(block_len).is_ok() && start.is_multiple_of(block_len as u64));
-    let capacity = block_len * blocks;
+/// A ring as [`ring_in`] makes it, in boxes of its own.
+#[cfg(test)]
+fn ring(block_len: usize, blocks: usize, start: u64) -> (Arc<Ring>, Consumer) {
+    check(block_len, blocks, start);
+    let ends = Ends { head: Apart(AtomicU64::new(start)), released: Apart(AtomicU64::new(start)) };
     let block = || Block { filled: AtomicU32::new(0), straddler: AtomicU64::new(NONE) };
-    let ring = Arc::new(Ring {
-        head: Apart(AtomicU64::new(start)),
-        released: Apart(AtomicU64::new(start)),
-        wake_from: AtomicU64::new(AWAKE),
-        nudged: AtomicU32::new(0),
-        filled: Signal::new(),
-        room: Signal::new(),
-        blocks: (0..blocks).map(|_| block()).collect(),
-        bytes: Bytes::new(capacity),
-        block_len: block_len as u64,
-        block_shift: block_len.trailing_zeros(),
-        capacity: capacity as u64,
-        id: sync::next_id(),
-    });
+    let blocks = (0..blocks).map(|_| block()).collect::<Box<[Block]>>();
+    let bytes = Bytes::new(block_len * blocks.len());
+    let ring = Ring::new(block_len, Placed::boxed(Box::new(ends)), Placed::boxed(blocks), bytes, None, None);
     let consumer = Consumer::new(Arc::clone(&ring), start);
     (ring, consumer)
 }
 
+fn check(block_len: usize, blocks: usize, start: u64) {
+    assert!(block_len.is_power_of_two() && blocks.is_power_of_two() && blocks > 1);
+    assert!(u32::try_from(block_len).is_ok() && start.is_multiple_of(block_len as u64));
+}
+
 impl Ring {
+    fn new(
+        block_len: usize,
+        ends: Placed<Ends>,
+        blocks: Placed<[Block]>,
+        bytes: Bytes,
+        notes: Option<Placed<Notes>>,
+        lease: Option<Lease>,
+    ) -> Arc<Ring> {
+        let capacity = (block_len * blocks.len()) as u64;
+        Arc::new(Ring {
+            ends,
+            wake_from: AtomicU64::new(AWAKE),
+            nudged: AtomicU32::new(0),
+            filled: Signal::new(),
+            room: Signal::new(),
+            blocks,
+            bytes,
+            notes,
+            _lease: lease,
+            block_len: block_len as u64,
+            block_shift: block_len.trailing_zeros(),
+            capacity,
+            id: sync::next_id(),
+        })
+    }
+
     /// Bytes that the ring holds at most.
     pub fn capacity(&self) -> u64 {
         self.capacity
@@ -142,12 +185,12 @@ impl Ring {
 
     /// Position behind the last byte that was reserved.
     pub fn head(&self) -> u64 {
-        self.head.0.load(Ordering::SeqCst)
+        self.ends.head.load(Ordering::SeqCst)
     }
 
     /// Bytes that are held for the consumer, rounded up to its block.
     pub fn len(&self) -> u64 {
-        let released = self.released.0.load(Ordering::SeqCst);
+        let released = self.ends.released.load(Ordering::SeqCst);
         self.head().saturating_sub(released)
     }
 
@@ -163,8 +206,18 @@ impl Ring {
     #[inline]
     pub fn reserve(&self, len: usize) -> Claim {
         assert!(len > 0, "a record has bytes");
-        let start = self.head.0.fetch_add(len as u64, Ordering::SeqCst);
-        Claim { ring: self.id, start, at: start, end: start + len as u64 }
+        let (head, len) = (&self.ends.head.0, len as u64);
+        let note = self.notes.as_ref().and_then(|_| flight::own());
+        let start = match self.note(note) {
+            Some(note) => note.reserve(head, len),
+            None => head.fetch_add(len, Ordering::SeqCst),
+        };
+        Claim { ring: self.id, start, at: start, end: start + len, note }
+    }
+
+    #[inline]
+    fn note(&self, index: Option<usize>) -> Option<&Note> {
+        Some(&self.notes.as_ref()?[index?].0)
     }
 
     /// Appends a record in one go, if it lies within one block and there is room for it, and gives the position behind it.
@@ -178,7 +231,7 @@ impl Ring {
     #[inline]
     pub fn append(&self, record: &[u8]) -> Result<u64, Claim> {
         let claim = self.reserve(record.len());
-        let limit = self.released.0.load(Ordering::SeqCst) + self.capacity;
+        let limit = self.ends.released.load(Ordering::SeqCst) + self.capacity;
         if (claim.start ^ (claim.end - 1)) >> self.block_shift != 0 || claim.end > limit {
             return Err(claim);
         }
@@ -188,7 +241,14 @@ impl Ring {
         unsafe { self.bytes.write((claim.start & (self.capacity - 1)) as usize, record) };
         // Before the count, which waits for what was written.
         self.prepare(&claim);
+        let note = self.note(claim.note);
+        if let Some(note) = note {
+            note.set_filled(claim.start);
+        }
         block.filled.fetch_add(record.len() as u32, Ordering::SeqCst);
+        if let Some(note) = note {
+            note.strike();
+        }
         self.has_filled(claim.end);
         Ok(claim.end)
     }
@@ -215,7 +275,7 @@ impl Ring {
     #[inline]
     pub fn fill(&self, claim: &mut Claim, bytes: &[u8]) -> usize {
         assert!(claim.ring == self.id && bytes.len() as u64 <= claim.end - claim.at);
-        let limit = self.released.0.load(Ordering::SeqCst) + self.capacity;
+        let limit = self.ends.released.load(Ordering::SeqCst) + self.capacity;
         let mut rest = bytes;
         while !rest.is_empty() && claim.at < limit {
             let block_end = (claim.at | (self.block_len - 1)) + 1;
@@ -231,7 +291,15 @@ impl Ring {
             if claim.at == block_end && claim.end > block_end {
                 block.straddler.store(claim.start, Ordering::Relaxed);
             }
+            // Who fills it may be another thread than the one that has reserved it.
+            let note = self.note(claim.note).filter(|_| claim.is_filled());
+            if let Some(note) = note {
+                note.set_filled_if_of(claim.start);
+            }
             block.filled.fetch_add(len as u32, Ordering::SeqCst);
+            if let Some(note) = note {
+                note.strike_if_of(claim.start);
+            }
             rest = after;
         }
         self.has_filled(claim.at);
@@ -250,7 +318,7 @@ impl Ring {
     /// Waits until the claim's next byte has room, for a while, or until [`Ring::wake_producers`].
     #[cold]
     pub fn wait_for_room(&self, claim: &Claim, at_most: Duration) {
-        self.room.wait(at_most, || claim.at < self.released.0.load(Ordering::SeqCst) + self.capacity);
+        self.room.wait(at_most, || claim.at < self.ends.released.load(Ordering::SeqCst) + self.capacity);
     }
 
     /// Has the consumer look at what else has changed: its sleep ends, or its next one does at once.
@@ -271,6 +339,18 @@ impl Ring {
     /// Wakes all who wait for room, so that they look at what else has changed.
     pub fn wake_producers(&self) {
         self.room.raise();
+    }
+
+    /// The bytes from `start` to `end`, in two parts where the ring's memory ends between.
+    ///
+    /// # Safety
+    /// Nobody may fill them as long as they are borrowed.
+    unsafe fn bytes_between(&self, start: u64, end: u64) -> [&[u8]; 2] {
+        let at = (start & (self.capacity - 1)) as usize;
+        let len = (end - start) as usize;
+        let first = len.min(self.capacity as usize - at);
+        // SAFETY: as the caller promises.
+        unsafe { [self.bytes.read(at, first), self.bytes.read(0, len - first)] }
     }
 
     fn block(&self, position: u64) -> &Block {

@@ -4,11 +4,13 @@
 pub mod disk;
 pub mod fault;
 mod hold;
+mod kept;
 pub mod memory;
 
 pub use disk::Disk;
 pub use fault::Faulty;
 pub use hold::Hold;
+pub use kept::{Kept, Want};
 pub use memory::Memory;
 
 use std::ffi::OsString;
@@ -43,6 +45,14 @@ pub trait Files: Send + Sync {
         let _ = path;
         Ok(None)
     }
+    /// Memory of a directory that outlives the process: so many bytes, to be made, or left by a process before. Nothing where there
+    /// is none; an error of the kind [`io::ErrorKind::WouldBlock`] says that it is in use.
+    fn kept_memory(&self, directory: &Path, len: usize, want: Want) -> io::Result<Option<Kept>> {
+        let _ = (directory, len, want);
+        Ok(None)
+    }
+    /// The last `len` bytes of a file, or all if it is shorter.
+    fn read_end(&self, path: &Path, len: usize) -> io::Result<Vec<u8>>;
 }
 
 /// A file that is open for writing behind its end.
@@ -68,11 +78,15 @@ pub trait File: Send + Sync {
     }
     /// Cuts the file.
     fn truncate(&self, len: u64) -> io::Result<()>;
+    /// Which file it is, whatever its name is and was; none other has had this number. Nothing where that is not known.
+    fn identity(&self) -> Option<[u64; 2]> {
+        None
+    }
     /// Length in bytes.
     fn size(&self) -> io::Result<u64>;
 }
 
-impl dyn File {
+impl dyn File + '_ {
     /// Writes all of the bytes.
     ///
     /// # Errors

@@ -34,6 +34,8 @@ mod append;
 mod backpressure;
 mod event;
 mod group_commit;
+mod keep;
+mod left;
 mod retry;
 mod room;
 mod shared;
@@ -45,17 +47,20 @@ mod trouble;
 mod writer;
 
 pub use event::{Event, Hooks, NoHooks};
+pub use left::{Left, NotBrought, bring_left};
 pub use shared::Statistics;
 pub use trouble::{Reason, words};
 
-use crate::files::File;
+use crate::files::{File, Kept};
+use keep::{Keep, blocks_for, mapped, memory_len};
 use shared::Shared;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tenon_ds::ring::ring;
+use tenon_ds::region::Region;
+use tenon_ds::ring::ring_in;
 
 /// Bytes of a block of the ring.
 const BLOCK_LEN: usize = 4096;
@@ -122,10 +127,42 @@ impl Log {
     /// # Errors
     /// When the file does not tell its length, or threads cannot be started.
     pub fn start(file: Arc<dyn File>, settings: &Settings, hooks: Arc<dyn Hooks>) -> io::Result<Log> {
-        let blocks = (settings.ring_bytes / BLOCK_LEN).next_power_of_two().max(2);
-        let (ring, consumer) = ring(BLOCK_LEN, blocks, settings.start.next_multiple_of(BLOCK_LEN as u64));
+        Log::start_in(None, file, settings, hooks)
+    }
+
+    /// Bytes of the memory for [`Log::start_in`].
+    pub fn memory_len(settings: &Settings) -> usize {
+        memory_len(settings.ring_bytes)
+    }
+
+    /// Likewise; what is appended and not yet written lies in memory that outlives the process, where [`bring_left`] finds it. What
+    /// was in that memory before is gone. If the file cannot be told from others it is done without.
+    ///
+    /// # Errors
+    /// As of [`Log::start`].
+    pub fn start_in(
+        kept: Option<Kept>,
+        file: Arc<dyn File>,
+        settings: &Settings,
+        hooks: Arc<dyn Hooks>,
+    ) -> io::Result<Log> {
+        let blocks = blocks_for(settings.ring_bytes);
+        let start = settings.start.next_multiple_of(BLOCK_LEN as u64);
         let file_len = file.size()?;
-        let shared = Arc::new(Shared::new(ring, settings, hooks, file_len));
+        let (keep, (ring, consumer)) = match (kept, mapped(&*file, start)?) {
+            (Some(kept), Some(file)) => {
+                let keep = Keep::begin(kept, blocks);
+                let ring = ring_in(keep.region(), BLOCK_LEN, blocks, start);
+                keep.begin_file(file);
+                keep.set_valid();
+                (Some(keep), ring)
+            }
+            _ => {
+                let region = Arc::new(Region::private(memory_len(settings.ring_bytes)));
+                (None, ring_in(&region, BLOCK_LEN, blocks, start))
+            }
+        };
+        let shared = Arc::new(Shared::new(ring, keep, settings, hooks, file_len));
         let (of_writer, of_syncer) = (Arc::clone(&shared), Arc::clone(&shared));
         let log = Log { shared, threads: Mutex::new(Vec::new()) };
         // Should the second one fail to start, the log's end stops the first.
@@ -244,7 +281,13 @@ impl Log {
         for thread in threads {
             thread.join().map_err(|_| io::Error::other("a thread of the log had panicked"))?;
         }
-        self.shared.control().end.take().unwrap_or(Ok(()))
+        let end = self.shared.control().end.take().unwrap_or(Ok(()));
+        match &self.shared.keep {
+            Some(keep) if end.is_ok() => keep.end(),
+            Some(keep) => keep.leave(),
+            None => {}
+        }
+        end
     }
 
     /// Figures for INFO.

@@ -53,7 +53,7 @@ impl Found {
             warn_of_log_without_base(engine);
             return Ok(look_for_snapshot(path)?.map(|snapshot| Found::Snapshot { snapshot, begins_log: false }));
         }
-        let directory = Directory::open(engine.files(), engine.aof_names()).map_err(|error| error.to_string())?;
+        let directory = engine.open_left_log().map_err(|error| error.to_string())?;
         directory.notes.iter().for_each(|note| tracing::info!("{note}"));
         if directory.is_empty() {
             // Redis would begin with nothing, and save that over the file some time.

@@ -1,12 +1,15 @@
 //! The memory of the ring, which several threads write to at different places. Knows no block and no position.
 
+use super::placed::Placed;
 use super::sync::UnsafeCell;
 #[cfg(not(all(test, loom)))]
-use crate::hash_table::prefetch_to_write;
+use crate::{hash_table::prefetch_to_write, region::Region};
+#[cfg(not(all(test, loom)))]
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Bytes {
-    cells: Box<[UnsafeCell<u8>]>,
+    cells: Placed<[UnsafeCell<u8>]>,
 }
 
 // SAFETY: plain bytes; `write` and `read` leave it to their callers that nobody writes what another reads or writes.
@@ -16,11 +19,21 @@ unsafe impl Send for Bytes {}
 
 #[cfg(not(all(test, loom)))]
 impl Bytes {
+    #[cfg(test)]
     pub(super) fn new(len: usize) -> Bytes {
         // Zeroed memory of this size comes from the system as it is touched.
         let zeroed = Box::<[u8]>::into_raw(vec![0; len].into_boxed_slice());
         // SAFETY: a cell has the layout of what it holds, and the box was just taken apart.
-        Bytes { cells: unsafe { Box::from_raw(zeroed as *mut [UnsafeCell<u8>]) } }
+        Bytes { cells: Placed::boxed(unsafe { Box::from_raw(zeroed as *mut [UnsafeCell<u8>]) }) }
+    }
+
+    /// So many bytes that lie in a region, so many from its start.
+    ///
+    /// # Safety
+    /// Nobody else who has the region may write to them but as a ring does.
+    pub(super) unsafe fn in_region(region: &Arc<Region>, offset: usize, len: usize) -> Bytes {
+        // SAFETY: any bits are bytes; the rest is as the caller says.
+        Bytes { cells: unsafe { Placed::slice_in_region(region, offset, len) } }
     }
 
     /// Copies bytes in.
@@ -55,7 +68,7 @@ impl Bytes {
 #[cfg(all(test, loom))]
 impl Bytes {
     pub(super) fn new(len: usize) -> Bytes {
-        Bytes { cells: (0..len).map(|_| UnsafeCell::new(0)).collect() }
+        Bytes { cells: Placed::boxed((0..len).map(|_| UnsafeCell::new(0)).collect()) }
     }
 
     pub(super) fn prepare(&self, _at: usize) {}

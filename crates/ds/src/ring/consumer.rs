@@ -33,7 +33,7 @@ impl Consumer {
     pub fn look(&mut self) -> u64 {
         let ring = &*self.ring;
         // A ring that is full to the last byte ends where it begins.
-        let limit = ring.released.0.load(Ordering::Relaxed) + ring.capacity;
+        let limit = ring.ends.released.load(Ordering::Relaxed) + ring.capacity;
         while self.complete < limit {
             let base = self.complete & !(ring.block_len - 1);
             let filled = u64::from(ring.block(self.complete).filled.load(Ordering::SeqCst));
@@ -43,7 +43,7 @@ impl Consumer {
             }
             // Read behind the count, which so can be of reservations before `head` only: when it is the sum of all of
             // them in this block, all are filled.
-            let head = ring.head.0.load(Ordering::SeqCst);
+            let head = ring.ends.head.load(Ordering::SeqCst);
             if filled == head - base {
                 self.complete = head;
             }
@@ -75,12 +75,10 @@ impl Consumer {
     /// When not all of them are known to be filled.
     pub fn bytes(&self, end: u64) -> (&[u8], &[u8]) {
         assert!((self.consumed..=self.complete).contains(&end));
-        let at = (self.consumed & (self.ring.capacity - 1)) as usize;
-        let len = (end - self.consumed) as usize;
-        let first = len.min(self.ring.capacity as usize - at);
         // SAFETY: everything before `complete` is filled, which `look` has seen in the blocks' counts; and nothing of it
         // is filled anew before it is released, which needs `&mut self` while the borrow lasts.
-        unsafe { (self.ring.bytes.read(at, first), self.ring.bytes.read(0, len - first)) }
+        let [first, second] = unsafe { self.ring.bytes_between(self.consumed, end) };
+        (first, second)
     }
 
     /// Takes everything before `end`: its room may be filled anew, block by block.
@@ -91,7 +89,7 @@ impl Consumer {
         assert!((self.consumed..=self.complete).contains(&end));
         self.consumed = end;
         let ring = &*self.ring;
-        let released = ring.released.0.load(Ordering::Relaxed);
+        let released = ring.ends.released.load(Ordering::Relaxed);
         let releasable = end & !(ring.block_len - 1);
         if releasable == released {
             return;
@@ -102,7 +100,7 @@ impl Consumer {
             block.filled.store(0, Ordering::Relaxed);
         }
         // Producers read it before they touch the blocks.
-        ring.released.0.store(releasable, Ordering::SeqCst);
+        ring.ends.released.store(releasable, Ordering::SeqCst);
         ring.room.raise_if_waiting();
     }
 

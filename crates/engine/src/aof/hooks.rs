@@ -57,7 +57,7 @@ impl Hooks for LogHooks {
                 engine.refuse_writes_for_log(Some(why));
             }
             Event::WritesAgain => engine.look_at_log(),
-            Event::NotCut(_) | Event::SyncIsSlow | Event::HeldUp => {}
+            Event::NotCut(_) | Event::SyncIsSlow | Event::HeldUp | Event::EndsWithProcess(_) => {}
         }
     }
 

@@ -195,6 +195,16 @@ impl Engine {
         *self.aof.current.write() = append_only;
     }
 
+    /// Looks what there is of a log, with what a killed server had confirmed and not written put behind it.
+    ///
+    /// # Errors
+    /// When it must not be loaded, nor begun anew.
+    pub fn open_left_log(&self) -> Result<Directory, OpenError> {
+        let mut directory = Directory::open(self.files(), self.aof_names())?;
+        directory.bring_left(&self.log_settings())?;
+        Ok(directory)
+    }
+
     /// Opens the log behind what was loaded from it: from now on every write is in it. Clients are told meanwhile that data is
     /// loaded.
     ///

@@ -1,15 +1,16 @@
 //! The system's own files. Knows nothing of what is written.
 
-use super::{File, Files, Hold};
+use super::{File, Files, Hold, Kept, Want};
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
 use std::num::NonZeroU64;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,6 +83,19 @@ impl Files for Disk {
     fn hold_directory(&self, path: &Path) -> io::Result<Option<Hold>> {
         Hold::of(path)
     }
+
+    fn kept_memory(&self, directory: &Path, len: usize, want: Want) -> io::Result<Option<Kept>> {
+        Kept::of(directory, len, want)
+    }
+
+    fn read_end(&self, path: &Path, len: usize) -> io::Result<Vec<u8>> {
+        let file = fs::File::open(path)?;
+        let whole = file.metadata()?.len();
+        let len = len.min(usize::try_from(whole).unwrap_or(len));
+        let mut bytes = vec![0; len];
+        file.read_exact_at(&mut bytes, whole - len as u64)?;
+        Ok(bytes)
+    }
 }
 
 impl File for fs::File {
@@ -112,6 +126,13 @@ impl File for fs::File {
 
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.set_len(len)
+    }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        let metadata = self.metadata().ok()?;
+        // A number of a file that was removed may be another one's later.
+        let made = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some([metadata.ino(), u64::try_from(made.as_nanos()).ok()?])
     }
 
     fn size(&self) -> io::Result<u64> {

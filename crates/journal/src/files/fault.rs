@@ -11,7 +11,7 @@
 //! | `abort` | any | the process ends, a write after half of its bytes |
 //! | `slow=MS` | any | it takes so many milliseconds longer |
 
-use super::{File, Files, Hold};
+use super::{File, Files, Hold, Kept, Want};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io::{self, IoSlice, Read};
@@ -204,6 +204,10 @@ impl File for FaultyFile {
     fn size(&self) -> io::Result<u64> {
         self.inner.size()
     }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        self.inner.identity()
+    }
 }
 
 impl<F> Faulty<F> {
@@ -257,6 +261,14 @@ impl<F: Files> Files for Faulty<F> {
 
     fn hold_directory(&self, path: &Path) -> io::Result<Option<Hold>> {
         self.inner.hold_directory(path)
+    }
+
+    fn kept_memory(&self, directory: &Path, len: usize, want: Want) -> io::Result<Option<Kept>> {
+        self.inner.kept_memory(directory, len, want)
+    }
+
+    fn read_end(&self, path: &Path, len: usize) -> io::Result<Vec<u8>> {
+        self.inner.read_end(path, len)
     }
 }
 

@@ -4,12 +4,13 @@
 //! last one perhaps in part, or with a block of zeros where its length came through and its bytes did not; of each
 //! directory the names as they were when it was synced, and of the later changes the first few, in their order.
 
-use super::{File, Files};
+use super::{File, Files, Kept, Want};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, IoSlice, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
+use tenon_ds::region::Region;
 
 /// The file system; clones are the same one.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ struct State {
     /// Changes to names that are not certain.
     changes: Vec<Change>,
     inodes: Vec<Content>,
+    /// What outlives processes, of directories; it goes with the power.
+    regions: BTreeMap<PathBuf, Arc<Region>>,
     /// Calls so far, and the one at which the power goes.
     calls: u64,
     power_goes_at: Option<u64>,
@@ -105,6 +108,10 @@ impl Memory {
         if !state.directories.contains(&directory) {
             state.directories.push(directory);
         }
+    }
+
+    pub(super) fn forget_region(&self, directory: &Path) {
+        self.lock().regions.remove(directory);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -255,6 +262,20 @@ impl Files for Memory {
         }
         Ok(())
     }
+
+    fn kept_memory(&self, directory: &Path, len: usize, want: Want) -> io::Result<Option<Kept>> {
+        let mut state = self.lock();
+        if want == Want::Room && state.regions.get(directory).is_none_or(|region| region.len() != len) {
+            state.regions.insert(directory.to_owned(), Arc::new(Region::zeroed(len)));
+        }
+        let region = state.regions.get(directory).filter(|region| region.len() == len).map(Arc::clone);
+        Ok(region.map(|region| Kept::of_memory(self, directory, region)))
+    }
+
+    fn read_end(&self, path: &Path, len: usize) -> io::Result<Vec<u8>> {
+        let bytes = self.content(path).ok_or(io::ErrorKind::NotFound)?;
+        Ok(bytes[bytes.len().saturating_sub(len)..].to_vec())
+    }
 }
 
 impl File for Open {
@@ -281,6 +302,10 @@ impl File for Open {
         content.bytes.resize(len, 0);
         content.steps.push(len);
         Ok(())
+    }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        Some([self.inode as u64, 0])
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -19,6 +19,8 @@ pub enum Event {
     SyncIsSlow,
     /// What was appended has not been written for a second.
     HeldUp,
+    /// No memory can be had that outlives the process.
+    EndsWithProcess(String),
 }
 
 impl std::fmt::Display for Event {
@@ -37,6 +39,11 @@ impl std::fmt::Display for Event {
             Event::SyncIsSlow => f.write_str(
                 "Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF buffer without waiting for \
                  fsync to complete.",
+            ),
+            Event::EndsWithProcess(error) => write!(
+                f,
+                "Should this process be killed, what it confirms in the last 2 ms before is lost, as it is not written yet, unless \
+                 appendfsync is always: there is no memory that outlives it: {error}"
             ),
             Event::HeldUp => f.write_str(
                 "The append-only file could not be written to for a second (disk is busy?). Replies to writes wait for it.",

@@ -1,6 +1,7 @@
 //! What the log's threads and those who append share. Knows not who does what with it.
 
 use super::event::{Event, Hooks};
+use super::keep::Keep;
 use super::trouble::{Trouble, words};
 use super::{Policy, Settings};
 use crate::files::File;
@@ -29,6 +30,8 @@ pub(super) const CARE_COUNT: u8 = 2;
 
 pub(super) struct Shared {
     pub(super) ring: Arc<Ring>,
+    /// What says of the ring's memory which files it is for, where that outlives the process.
+    pub(super) keep: Option<Keep>,
     /// What an append has to see to besides.
     pub(super) care: AtomicU8,
     /// Something is wrong; what it is stands in `trouble`.
@@ -93,6 +96,8 @@ pub(super) struct Control {
     pub(super) sync_wanted: u64,
     /// Where to go on from the switch.
     pub(super) next_file: Option<Arc<dyn File>>,
+    /// Which file that is.
+    pub(super) next_identity: [u64; 2],
     /// Records before the switch are in a snapshot, there is no need to write them.
     pub(super) drop_before_switch: bool,
     /// The file being written, counted from 0.
@@ -148,6 +153,8 @@ pub struct Statistics {
     pub file_len: u64,
     /// Bytes that were appended and not yet written.
     pub buffered: u64,
+    /// Whether those are found again when the process is killed.
+    pub outlives_process: bool,
     /// Whether a sync is under way on its own thread.
     pub sync_pending: bool,
     /// Syncs that took more than two seconds while others waited.
@@ -167,11 +174,18 @@ pub struct Statistics {
 }
 
 impl Shared {
-    pub(super) fn new(ring: Arc<Ring>, settings: &Settings, hooks: Arc<dyn Hooks>, file_len: u64) -> Shared {
+    pub(super) fn new(
+        ring: Arc<Ring>,
+        keep: Option<Keep>,
+        settings: &Settings,
+        hooks: Arc<dyn Hooks>,
+        file_len: u64,
+    ) -> Shared {
         let start = ring.head();
         let counts = Counts { file_len: AtomicU64::new(file_len), ..Counts::default() };
         let shared = Shared {
             ring,
+            keep,
             care: AtomicU8::new(0),
             failing: AtomicBool::new(false),
             behind: AtomicBool::new(false),
@@ -390,6 +404,7 @@ impl Shared {
         Statistics {
             file_len: load(&self.counts.file_len),
             buffered: self.ring.head().saturating_sub(written),
+            outlives_process: self.keep.is_some(),
             sync_pending: self.control().sync.is_some(),
             delayed_syncs: load(&self.counts.delayed_syncs),
             held_up: load(&self.counts.held_up),

@@ -8,6 +8,7 @@
 //! ```
 
 use super::Log;
+use super::keep::Mapped;
 use super::shared::NO_SWITCH;
 use crate::files::File;
 use std::io;
@@ -25,6 +26,8 @@ impl Log {
         if control.next_file.is_some() {
             return Err(io::Error::other("a switch to another file is under way"));
         }
+        // One that cannot be told from others is none, and what is for it is not found.
+        control.next_identity = file.identity().unwrap_or_default();
         control.next_file = Some(file);
         Ok(())
     }
@@ -48,6 +51,9 @@ impl Log {
         let control = self.shared.control();
         assert!(control.next_file.is_some(), "a file to go on in was prepared");
         let position = self.position();
+        if let Some(keep) = &self.shared.keep {
+            keep.begin_file(Mapped { identity: control.next_identity, begin: position, len: 0 });
+        }
         // Whoever appends behind it does so after this, and the writer reads it after what was appended.
         self.shared.switch_at.store(position, Ordering::SeqCst);
         drop(control);

@@ -1,6 +1,7 @@
 //! The log against files in memory that fail, crash and block as each test wants. Knows what the file must hold.
 
 mod backpressure;
+mod killed;
 mod syncing;
 
 use super::*;

@@ -303,6 +303,9 @@ impl Writer {
         control.generation += 1;
         control.drop_before_switch = false;
         self.generation = control.generation;
+        if let Some(keep) = &self.shared.keep {
+            keep.end_former_files();
+        }
         self.shared.switch_at.store(NO_SWITCH, Ordering::Release);
         drop(control);
         (self.file_len, self.forgotten, self.may_be_torn) = (0, 0, false);

@@ -25,7 +25,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenon_journal::files::{Files, Hold};
+use tenon_journal::files::{File, Files, Hold, Want};
+use tenon_journal::log::Event;
 use tenon_journal::{Hooks, Log, Settings, log};
 
 /// How long the switch to another file may take before the old ones are left to the next rewrite.
@@ -179,7 +180,7 @@ impl Directory {
             Some(base) => self.files.len(&self.path(base)).map_err(tried("stat"))?.unwrap_or(0),
             None => 0,
         };
-        let log = Log::start(file, settings, hooks).map_err(tried("Can't start the append-only log"))?;
+        let log = self.start_log(file, settings, hooks)?;
         let total: u64 = self.parts()?.iter().map(|part| part.size).sum();
         let closed_size = total.saturating_sub(log.statistics().file_len);
         let own_from = self.manifest.first_lacking().unwrap_or(i64::MAX);
@@ -196,6 +197,8 @@ impl Directory {
     /// When files cannot be made: then what was there is as it was.
     pub fn begin(mut self, settings: &Settings, hooks: Arc<dyn Hooks>) -> Result<AppendOnly, OpenError> {
         self.make()?;
+        // It would be found no more behind this log's beginning.
+        self.bring_left(settings)?;
         let names = &self.names;
         if self.manifest.lacks_every_base() {
             // It was not loaded: the new one's commands do not run on what it did.
@@ -209,7 +212,7 @@ impl Directory {
         let begin = || {
             let what = format!("Can't open the append-only file {}", path.display());
             let file = self.files.create(&path).map_err(tried(what))?;
-            let log = Log::start(file, settings, hooks).map_err(tried("Can't start the append-only log"))?;
+            let log = self.start_log(file, settings, hooks)?;
             let committed = self.listing().commit().map_err(io::Error::from);
             committed.map_err(tried("Can't write the AOF manifest file"))?;
             Ok(log)
@@ -225,6 +228,16 @@ impl Directory {
         let closed_size = self.parts()?.iter().map(|part| part.size).sum();
         let figures = Figures { closed_size, ..Figures::default() };
         Ok(AppendOnly { own_from: increment.seq, ..self.with_log(log, figures) })
+    }
+
+    /// Starts a log whose records survive this process, where that can be.
+    fn start_log(&self, file: Arc<dyn File>, settings: &Settings, hooks: Arc<dyn Hooks>) -> Result<Log, OpenError> {
+        let kept = self.files.kept_memory(&self.names.directory(), Log::memory_len(settings), Want::Room);
+        let kept = kept.unwrap_or_else(|error| {
+            hooks.event(&Event::EndsWithProcess(words_of_error(&error)));
+            None
+        });
+        Log::start_in(kept, file, settings, hooks).map_err(tried("Can't start the append-only log"))
     }
 
     fn with_log(self, log: Log, figures: Figures) -> AppendOnly {

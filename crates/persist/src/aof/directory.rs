@@ -23,6 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tenon_journal::files::{Files, Hold, read_short};
+use tenon_journal::{Settings, log};
 
 /// Longest manifest that is read, in bytes.
 const MANIFEST_MAX: u64 = 64 << 20;
@@ -306,6 +307,41 @@ impl Directory {
         notes.push(format!("!!! Truncating the AOF {name} at offset {at}, by {cut_off} bytes !!!"));
         notes.push(format!("AOF {name} loaded anyway because aof-load-truncated is enabled"));
         Ok(Cut { at, notes })
+    }
+
+    /// Puts what a killed server had confirmed and not yet written behind the files that it belongs to. To be called before they
+    /// are loaded.
+    ///
+    /// # Errors
+    /// When there is such and a file cannot be written: then it is there for the next attempt.
+    pub fn bring_left(&mut self, settings: &Settings) -> Result<(), OpenError> {
+        let listed: Vec<PathBuf> = self.manifest.to_load().map(|entry| self.path(entry)).collect();
+        let left = log::bring_left(&*self.files, &self.names.directory(), &listed, settings);
+        let left = left.map_err(|not| {
+            let what = format!(
+                "Can't write what a killed server had confirmed behind {} (it lies in {}; to start without it remove that)",
+                not.path.display(),
+                not.left_in.display()
+            );
+            tried(what)(not.error)
+        })?;
+        for (path, bytes) in &left.brought {
+            let path = path.display();
+            self.notes.push(format!(
+                "A killed server had confirmed {bytes} bytes and not written them: now they are in {path}"
+            ));
+        }
+        if let Some(why) = &left.not_looked {
+            self.notes
+                .push(format!("Can't look whether a killed server had confirmed something and not written it: {why}"));
+        }
+        if let Some(path) = &left.changed {
+            let path = path.display();
+            self.notes.push(format!(
+                "What a killed server had confirmed and not written is given up: {path} is not as it had left it"
+            ));
+        }
+        Ok(())
     }
 
     /// Makes the directory of the files, if it is not there.

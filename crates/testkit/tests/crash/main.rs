@@ -19,6 +19,8 @@ use tenon_testkit::target::Dialect;
 
 /// Clients of each protocol.
 const WRITERS: u64 = 4;
+/// What `appendfsync no` may, where the writer is held up.
+const NO_LOSS: Duration = Duration::from_secs(2);
 /// What `appendfsync everysec` may lose, with the second that the disk may be slow for.
 const EVERYSEC_LOSS: Duration = Duration::from_secs(2);
 
@@ -54,8 +56,9 @@ fn start(data: &Path, settings: &[(&str, &str)]) -> Server {
 }
 
 /// Kills the server again and again; `lasts_ms` is how long a round lasts, at least and at most, `loss` is what may be
-/// missing that was confirmed so shortly before the kill.
+/// missing that was confirmed so shortly before the kill, unless the server says that nothing is.
 fn kill_again_and_again(name: &str, settings: &[(&str, &str)], rounds: u64, lasts_ms: (u64, u64), loss: Duration) {
+    let mut loss = loss;
     let data = Data::new(name);
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ u64::from(std::process::id()));
     let writers: Vec<Arc<RespWriter>> = (0..WRITERS).map(RespWriter::new).collect();
@@ -88,6 +91,9 @@ fn kill_again_and_again(name: &str, settings: &[(&str, &str)], rounds: u64, last
         let lasts = Duration::from_millis(lasts_ms.0 + dice.roll(lasts_ms.1 - lasts_ms.0));
         let until = Instant::now() + lasts;
         let mut admin = Resp::connect_to(&resp, PATIENCE).expect("connected");
+        if tenon_testkit::info::field(&mut admin, "persistence", "aof_buffer_outlives_process") == "1" {
+            loss = Duration::ZERO;
+        }
         while Instant::now() < until {
             // Whether it is done or one is under way is not asked: the kill is to come anywhere in it.
             let command: &[u8] = if dice.roll(3) == 0 { b"BGSAVE" } else { b"BGREWRITEAOF" };
@@ -117,4 +123,9 @@ fn what_is_confirmed_with_always_is_there() {
 #[test]
 fn what_is_older_than_two_seconds_is_there_with_everysec() {
     kill_again_and_again("everysec", &[("appendfsync", "everysec")], rounds() / 4, (2_500, 4_000), EVERYSEC_LOSS);
+}
+
+#[test]
+fn what_is_confirmed_with_no_is_there_where_memory_outlives_the_server() {
+    kill_again_and_again("no", &[("appendfsync", "no")], rounds() / 2, (20, 400), NO_LOSS);
 }

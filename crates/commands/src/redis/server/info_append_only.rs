@@ -39,6 +39,7 @@ pub fn append_only(engine: &Engine, text: &mut String) {
                 ("aof_pending_rewrite", 0),
                 ("aof_buffer_length", files.log.buffered),
                 ("aof_pending_bio_fsync", u64::from(files.log.sync_pending)),
+                ("aof_buffer_outlives_process", u64::from(files.log.outlives_process)),
                 ("aof_delayed_fsync", files.log.delayed_syncs),
                 ("aof_writes", files.log.writes),
                 ("aof_fsyncs", files.log.syncs),

@@ -1,0 +1,318 @@
+//! Memory that outlives the process, for what it has confirmed and not written yet. Knows not what lies in it.
+//!
+//! It is a file of the machine's memory, `/dev/shm/tenon-log-DEVICE-INODE`, named by the directory that it belongs to, and
+//! locked by the process that has it. A file on a disk would do it, too, but whoever writes to memory that lies in one waits
+//! now and then until the system has brought a page of it to the disk: in `/dev/shm` nothing goes to a disk.
+
+use super::memory::Memory;
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock, fstatfs};
+use rustix::io::{Errno, retry_on_intr};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tenon_ds::region::Region;
+
+const ROOT: &str = "/dev/shm";
+const PREFIX: &str = "tenon-log-";
+/// What the kernel calls a file system in memory.
+const TMPFS: i64 = 0x0102_1994;
+/// The words of the region from this one on say to whom it belongs: length and bytes of the directory's path, behind the number
+/// of what the process saw as its files.
+const OWNER_AT: usize = 256;
+/// How long the end of a process may take that had the directory: what it had is given back one by one.
+const DYING_MAX: Duration = Duration::from_secs(1);
+/// No link is followed: others may write in the folder, too.
+const OPEN_FLAGS: i32 = (OFlags::NOFOLLOW.bits() | OFlags::CLOEXEC.bits()).cast_signed();
+/// The longest path that is noted.
+const PATH_MAX: usize = 2000;
+
+/// Whether to make what is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// What is left of a process that had it.
+    Left,
+    /// As much memory as is wanted, whatever is in it.
+    Room,
+}
+
+/// Memory of a directory that nobody else has.
+#[derive(Debug)]
+pub struct Kept {
+    region: Arc<Region>,
+    era: [u64; 2],
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Shared { file: File, path: PathBuf },
+    Memory { files: Memory, directory: PathBuf },
+}
+
+impl Kept {
+    /// Of a file system in memory.
+    pub(super) fn of_memory(files: &Memory, directory: &Path, region: Arc<Region>) -> Kept {
+        let place = Place::Memory { files: files.clone(), directory: directory.to_owned() };
+        Kept { region, era: [1, 1], place }
+    }
+
+    /// The memory: its owner has the first 256 words, and all behind the words.
+    pub fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    /// Says when the machine was started: what was written to files since then is there, synced or not.
+    pub fn era(&self) -> [u64; 2] {
+        self.era
+    }
+
+    /// Where it lies, for who wants to remove it.
+    pub fn path(&self) -> &Path {
+        match &self.place {
+            Place::Shared { path, .. } => path,
+            Place::Memory { directory, .. } => directory,
+        }
+    }
+
+    /// Nobody needs what is in it any more.
+    pub fn remove(self) {
+        match &self.place {
+            // While it is locked: who waits for it sees that it is another one.
+            Place::Shared { path, .. } => drop(fs::remove_file(path)),
+            Place::Memory { files, directory } => files.forget_region(directory),
+        }
+    }
+
+    /// That of a directory of the machine; nothing where there is none or, if it is to be made, none can be had.
+    ///
+    /// # Errors
+    /// When it is another process's, or what the system says.
+    pub(super) fn of(directory: &Path, len: usize, want: Want) -> io::Result<Option<Kept>> {
+        let owner = fs::metadata(directory)?;
+        let path = Path::new(ROOT).join(format!("{PREFIX}{:x}-{:x}", owner.dev(), owner.ino()));
+        let Some(file) = lock(&path, want == Want::Room)? else { return Ok(None) };
+        if fstatfs(&file)?.f_type != TMPFS {
+            return Err(io::Error::other(format!("{ROOT} is not in memory")));
+        }
+        if want == Want::Left && file.metadata()?.len() != len as u64 {
+            // Of a version that had another form.
+            return Ok(None);
+        }
+        let kept = || {
+            if want == Want::Room {
+                take_room(&file, len as u64)?;
+            }
+            Region::map(&file, len)
+        };
+        let region = kept().inspect_err(|_| {
+            if want == Want::Room {
+                let _ = fs::remove_file(&path);
+            }
+        })?;
+        let kept = Kept { region: Arc::new(region), era: era()?, place: Place::Shared { file, path } };
+        if want == Want::Room {
+            kept.note_owner(directory);
+            sweep(kept.path());
+        }
+        Ok(Some(kept))
+    }
+
+    fn note_owner(&self, directory: &Path) {
+        let absolute = std::path::absolute(directory).unwrap_or_default();
+        let path = absolute.as_os_str().as_bytes();
+        let path = if path.len() <= PATH_MAX { path } else { &[] };
+        let words = &self.region.words()[OWNER_AT..];
+        words[0].store(namespace(), Ordering::Relaxed);
+        words[1].store(path.len() as u64, Ordering::Relaxed);
+        for (word, bytes) in words[2..].iter().zip(path.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            word.store(u64::from_ne_bytes(whole), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Place::Shared { file, .. } = &self.place {
+            // A process that is being started has a descriptor until it runs its program.
+            let _ = flock(file, FlockOperation::Unlock);
+        }
+    }
+}
+
+/// Opens a file and locks it; nothing when it is not there and not to be made. Of a process that was killed it is free a moment
+/// later.
+fn lock(path: &Path, makes: bool) -> io::Result<Option<File>> {
+    let until = Instant::now() + DYING_MAX;
+    loop {
+        match open_locked(path, makes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn open_locked(path: &Path, makes: bool) -> io::Result<Option<File>> {
+    loop {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(makes).mode(0o600).custom_flags(OPEN_FLAGS);
+        let opened = options.open(path);
+        let file = match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !makes => return Ok(None),
+            opened => opened?,
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other(format!("{} is somebody else's", path.display())));
+        }
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{} is in use", path.display())));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        // Who had it may have removed it before it let go.
+        if fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == (metadata.dev(), metadata.ino())) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+/// Has the system keep all of the room: who touches a page that it then has not is ended.
+fn take_room(file: &File, len: u64) -> io::Result<()> {
+    if file.metadata()?.len() != len {
+        file.set_len(0)?;
+        file.set_len(len)?;
+    }
+    Ok(retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, len))?)
+}
+
+/// When the machine was started, as the kernel tells it: a number by chance.
+fn era() -> io::Result<[u64; 2]> {
+    let mut text = String::new();
+    File::open("/proc/sys/kernel/random/boot_id")?.take(64).read_to_string(&mut text)?;
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    let number = u128::from_str_radix(&digits, 16).map_err(io::Error::other)?;
+    Ok([(number >> 64) as u64, number as u64])
+}
+
+/// Which files this process sees, as a number.
+fn namespace() -> u64 {
+    fs::metadata("/proc/self/ns/mnt").map_or(0, |metadata| metadata.ino())
+}
+
+/// Removes what processes have left whose directories are gone.
+fn sweep(own: &Path) {
+    let listed = fs::read_dir(ROOT).into_iter().flatten().filter_map(Result::ok);
+    let others = listed.filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
+    for path in others.map(|entry| entry.path()).filter(|path| path != own) {
+        // Before it is locked: whoever starts in the directory must find it free.
+        if !is_orphan(&path) {
+            continue;
+        }
+        // What is somebody else's, or in use, stays.
+        let Ok(Some(file)) = open_locked(&path, false) else { continue };
+        let _ = fs::remove_file(&path);
+        let _ = flock(&file, FlockOperation::Unlock);
+    }
+}
+
+/// Whether the directory that it belongs to is there no more, as far as this process could see it.
+fn is_orphan(path: &Path) -> bool {
+    let Ok(file) = OpenOptions::new().read(true).custom_flags(OPEN_FLAGS).open(path) else { return false };
+    let mut owner = vec![0; 16 + PATH_MAX];
+    if file.read_exact_at(&mut owner, (OWNER_AT * size_of::<u64>()) as u64).is_err() {
+        return false;
+    }
+    let word = |at: usize| u64::from_ne_bytes(owner[at..at + 8].try_into().expect("eight bytes"));
+    let (seen_by, len) = (word(0), word(8) as usize);
+    if seen_by != namespace() || len == 0 || len > PATH_MAX {
+        return false;
+    }
+    match fs::metadata(OsStr::from_bytes(&owner[16..16 + len])) {
+        Ok(found) => path.file_name() != Some(format!("{PREFIX}{:x}-{:x}", found.dev(), found.ino()).as_ref()),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    const LEN: usize = 8192;
+
+    /// A directory of this test's own; nothing where the system has no such memory.
+    fn directory(name: &str) -> Option<PathBuf> {
+        let is_there = fs::File::open(ROOT).is_ok_and(|root| fstatfs(&root).is_ok_and(|it| it.f_type == TMPFS));
+        let path = std::env::temp_dir().join(format!("tenon-kept-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("it can be made");
+        is_there.then_some(path)
+    }
+
+    fn kept(directory: &Path, want: Want) -> Option<Kept> {
+        Kept::of(directory, LEN, want).expect("there is memory")
+    }
+
+    #[test]
+    fn what_one_has_left_the_next_one_finds() {
+        let Some(directory) = directory("left") else { return };
+        assert!(kept(&directory, Want::Left).is_none());
+        let first = kept(&directory, Want::Room).expect("it is made");
+        first.region().words()[9].store(7, Ordering::Relaxed);
+        let path = first.path().to_owned();
+        assert_eq!(fs::metadata(&path).expect("it is there").mode() & 0o777, 0o600);
+        let refused = Kept::of(&directory, LEN, Want::Left).expect_err("the first one has it");
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        drop(first);
+        assert!(Kept::of(&directory, 2 * LEN, Want::Left).expect("it is free").is_none(), "it is another form's");
+        let second = kept(&directory, Want::Left).expect("it was left");
+        assert_eq!(second.region().words()[9].load(Ordering::Relaxed), 7);
+        assert_eq!(second.era(), era().expect("the kernel tells it"));
+        second.remove();
+        assert!(!path.exists() && kept(&directory, Want::Left).is_none());
+        fs::remove_dir(&directory).expect("it is empty");
+    }
+
+    #[test]
+    fn what_was_left_of_directories_that_are_gone_is_removed() {
+        let (Some(gone), Some(there)) = (directory("gone"), directory("there")) else { return };
+        let [of_gone, of_there] = [&gone, &there].map(|directory| {
+            let kept = kept(directory, Want::Room).expect("it is made");
+            kept.path().to_owned()
+        });
+        let in_use = kept(&there, Want::Room).expect("it is free");
+        assert!(of_gone.exists(), "its directory is there");
+        drop(in_use);
+        fs::remove_dir(&gone).expect("it is empty");
+        let other = directory("other").expect("there is memory");
+        kept(&other, Want::Room).expect("it is made").remove();
+        assert!(!of_gone.exists() && of_there.exists());
+        kept(&there, Want::Left).expect("it was left").remove();
+        fs::remove_dir(&there).expect("it is empty");
+        fs::remove_dir(&other).expect("it is empty");
+    }
+
+    #[test]
+    fn what_is_no_file_of_ones_own_is_left_alone() {
+        let Some(directory) = directory("link") else { return };
+        let path = kept(&directory, Want::Room).expect("it is made").path().to_owned();
+        fs::remove_file(&path).expect("it is there");
+        let target = directory.join("target");
+        fs::write(&target, "as it was").expect("there is room");
+        std::os::unix::fs::symlink(&target, &path).expect("it can be made");
+        Kept::of(&directory, LEN, Want::Room).expect_err("it is a link");
+        assert_eq!(fs::read(&target).expect("it is there"), b"as it was");
+        fs::remove_file(&path).expect("it is there");
+        fs::remove_dir_all(&directory).expect("it is there");
+    }
+}

@@ -1,0 +1,154 @@
+//! Which bytes of the ring belong into which file, noted beside the ring for who finds both after the process was killed.
+//! Knows no record.
+//!
+//! The notes are words of the region that the ring lies in:
+//!
+//! | words | |
+//! | --- | --- |
+//! | 0, 1 | a mark, there while the rest means something, and the number of this form |
+//! | 2, 3 | when the machine was started |
+//! | 4, 5 | bytes of the ring's blocks, and how many there are |
+//! | 8 to 13, 14 to 19 | a file each: the how manieth it is, or 0 for none, its two numbers, from which position on it is written to, and its length then |
+
+use crate::files::{File, Kept};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tenon_ds::region::Region;
+use tenon_ds::ring::region_len;
+
+const MARK: u64 = u64::from_le_bytes(*b"TENONLOG");
+const FORM: u64 = 1;
+const FILES_AT: usize = 8;
+const FILE_WORDS: usize = 6;
+/// The one that is written to, and the one that it is gone on in.
+const FILES: usize = 2;
+
+/// The blocks of a ring of so many bytes, at least.
+pub(super) fn blocks_for(ring_bytes: usize) -> usize {
+    (ring_bytes / super::BLOCK_LEN).next_power_of_two().max(2)
+}
+
+/// Bytes of a region for a log with a ring of so many.
+pub(super) fn memory_len(ring_bytes: usize) -> usize {
+    region_len(super::BLOCK_LEN, blocks_for(ring_bytes))
+}
+
+/// A file, and what of the ring goes into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mapped {
+    pub(super) identity: [u64; 2],
+    /// Records from this position on are its.
+    pub(super) begin: u64,
+    /// What it held before them.
+    pub(super) len: u64,
+}
+
+/// Memory that outlives the process, with the notes of a log that runs.
+pub(super) struct Keep {
+    kept: Mutex<Option<Kept>>,
+    region: Arc<Region>,
+    /// How many files were begun.
+    begun: AtomicU64,
+}
+
+impl Keep {
+    /// Takes memory for a log: from now on what was in it means nothing.
+    pub(super) fn begin(kept: Kept, blocks: usize) -> Keep {
+        let era = kept.era();
+        let keep = Keep { region: Arc::clone(kept.region()), kept: Mutex::new(Some(kept)), begun: AtomicU64::new(0) };
+        keep.words()[0].store(0, Ordering::SeqCst);
+        let values = [FORM, era[0], era[1], super::BLOCK_LEN as u64, blocks as u64];
+        for (word, value) in keep.words()[1..].iter().zip(values) {
+            word.store(value, Ordering::SeqCst);
+        }
+        for index in 0..FILES {
+            file_words(keep.words(), index)[0].store(0, Ordering::SeqCst);
+        }
+        keep
+    }
+
+    /// Where the ring lies.
+    pub(super) fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        self.region.words()
+    }
+
+    /// From now on the notes say something.
+    pub(super) fn set_valid(&self) {
+        self.words()[0].store(MARK, Ordering::SeqCst);
+    }
+
+    /// Records from this position on go into this file, behind `len` bytes. To be called while nobody appends any.
+    pub(super) fn begin_file(&self, mapped: Mapped) {
+        let free = (0..FILES).find(|&index| file_words(self.words(), index)[0].load(Ordering::SeqCst) == 0);
+        // Never more than one switch is under way.
+        let words = file_words(self.words(), free.expect("only two files are written to"));
+        let [first, second] = mapped.identity;
+        for (word, value) in words[1..].iter().zip([first, second, mapped.begin, mapped.len]) {
+            word.store(value, Ordering::SeqCst);
+        }
+        words[0].store(self.begun.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+    }
+
+    /// All that goes into files but the last is in them.
+    pub(super) fn end_former_files(&self) {
+        let last = self.begun.load(Ordering::SeqCst);
+        for index in 0..FILES {
+            let number = &file_words(self.words(), index)[0];
+            if number.load(Ordering::SeqCst) != last {
+                number.store(0, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Everything is in its files: nothing is to be found.
+    pub(super) fn end(&self) {
+        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.words()[0].store(0, Ordering::SeqCst);
+            kept.remove();
+        }
+    }
+
+    /// The log has ended, and something is not in its files: who comes next finds it.
+    pub(super) fn leave(&self) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn file_words(words: &[AtomicU64], index: usize) -> &[AtomicU64] {
+    &words[FILES_AT + index * FILE_WORDS..][..FILE_WORDS]
+}
+
+/// Which file this is, with records from `begin` on behind what it holds.
+///
+/// # Errors
+/// When its length is not known.
+pub(super) fn mapped(file: &dyn File, begin: u64) -> io::Result<Option<Mapped>> {
+    let len = file.size()?;
+    Ok(file.identity().map(|identity| Mapped { identity, begin, len }))
+}
+
+/// What the notes say that a process has left, in the order of the positions; nothing if they are none, or of another time.
+pub(super) fn left(kept: &Kept, blocks: usize) -> Vec<Mapped> {
+    let words = kept.region().words();
+    let load = |at: usize| words[at].load(Ordering::SeqCst);
+    let era = kept.era();
+    let expected = [MARK, FORM, era[0], era[1], super::BLOCK_LEN as u64, blocks as u64];
+    if (0..expected.len()).any(|at| load(at) != expected[at]) {
+        return Vec::new();
+    }
+    let mut files: Vec<(u64, Mapped)> = (0..FILES)
+        .map(|index| {
+            let [number, first, second, begin, len, _] =
+                std::array::from_fn(|word| file_words(words, index)[word].load(Ordering::SeqCst));
+            (number, Mapped { identity: [first, second], begin, len })
+        })
+        .filter(|&(number, _)| number > 0)
+        .collect();
+    files.sort_by_key(|&(number, _)| number);
+    files.into_iter().map(|(_, file)| file).collect()
+}
