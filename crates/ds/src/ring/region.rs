@@ -132,6 +132,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
         /// Whatever stands there, nothing is read that is not there.
         #[test]
         fn any_numbers_do_no_harm(

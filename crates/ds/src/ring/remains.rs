@@ -348,7 +348,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 50_000 }))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 50_000 }))]
 
         /// Wherever threads and the consumer are stopped: what they had appended is found, in its order, and nothing that was
         /// not there.
