@@ -4,9 +4,23 @@ use crate::config::{Caller, Changed, Group, SetError, Setting, SettingId, Staged
 use crate::engine::Engine;
 use std::sync::atomic::Ordering;
 
-/// How whoever is concerned makes the new value of a setting hold that is not simply read anew; all is as before when
-/// that fails.
-pub type ConfigHook = Box<dyn Fn(&Setting) -> Result<(), ValueError> + Send + Sync>;
+/// What one CONFIG SET brings about outside the engine, and how all was there before it.
+pub trait ChangeOutside {
+    /// Makes the new value of a setting hold that is not simply read anew.
+    ///
+    /// # Errors
+    /// When that is not possible; then all is as it was before this one.
+    fn make_hold(&mut self, setting: &Setting) -> Result<(), ValueError>;
+
+    /// Has all be as it was before the CONFIG SET; the settings have their values of then.
+    fn take_back(&mut self);
+}
+
+/// How whoever is concerned begins to follow a CONFIG SET, before any setting has another value.
+pub type ConfigHook = Box<dyn Fn() -> Box<dyn ChangeOutside> + Send + Sync>;
+
+/// That of this CONFIG SET; none where nobody is concerned.
+type Outside = Option<Box<dyn ChangeOutside>>;
 
 impl Engine {
     /// Says who is to be told that CONFIG SET has changed a setting; once. Settings that are read where they are used
@@ -25,6 +39,7 @@ impl Engine {
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let _one_at_a_time = self.config_applying.lock();
         let latest_client = self.clients.latest_id();
+        let mut outside = self.config_hook.get().map(|begin| begin());
         // Nobody is let in by an address that is new before a new password holds, nor without one before all else does. As long as a
         // setting may fail to hold, nobody is to lose a key or a connection for what others say.
         let (opening, others): (Vec<_>, Vec<_>) =
@@ -43,8 +58,8 @@ impl Engine {
                 rights = Some(self.apply_requirepass());
             }
             for index in from..changed.len() {
-                if let Err(error) = self.make_hold(changed[index].setting) {
-                    let error = self.undo(&changed, index, error);
+                if let Err(error) = self.make_hold(changed[index].setting, &mut outside) {
+                    let error = self.undo(&changed, index, outside, error);
                     let held = rights.is_some()
                         || changed[..index].iter().any(|changed| lets_in(changed.setting))
                         || held_for_a_moment(changed[index].setting);
@@ -76,12 +91,15 @@ impl Engine {
     }
 
     /// Takes back what is changed, of which all before this one was made to hold; gives what the caller is told.
-    fn undo(&self, changed: &[Changed], failed: usize, error: ValueError) -> SetError {
+    fn undo(&self, changed: &[Changed], failed: usize, outside: Outside, error: ValueError) -> SetError {
         self.config.restore(changed);
-        for applied in &changed[..failed] {
-            if let Err(error) = self.make_hold(applied.setting) {
-                tracing::error!("{} is not what it was: {error}", applied.setting.name);
-            }
+        if let Some(mut outside) = outside {
+            outside.take_back();
+        }
+        if changed[..failed].iter().any(|applied| applied.setting.id == SettingId::appendonly)
+            && let Err(error) = self.make_log_hold()
+        {
+            tracing::error!("appendonly is not what it was: {error}");
         }
         SetError::Value(changed[failed].setting.name, error)
     }
@@ -113,18 +131,22 @@ impl Engine {
     }
 
     /// Makes a setting hold that may not be made to.
-    fn make_hold(&self, setting: &'static Setting) -> Result<(), ValueError> {
+    fn make_hold(&self, setting: &'static Setting, outside: &mut Outside) -> Result<(), ValueError> {
         if setting.id == SettingId::appendonly {
-            if self.is_loading() {
-                // A base of what is not whole would take the place of all. As in Redis the log follows when loading ends.
-                return Ok(());
-            }
-            return self.follow_appendonly().map_err(|why| {
-                tracing::error!("the append-only file cannot begin: {why}");
-                ValueError::CannotLog
-            });
+            return self.make_log_hold();
         }
-        self.config_hook.get().map_or(Ok(()), |apply| apply(setting))
+        outside.as_mut().map_or(Ok(()), |outside| outside.make_hold(setting))
+    }
+
+    fn make_log_hold(&self) -> Result<(), ValueError> {
+        if self.is_loading() {
+            // A base of what is not whole would take the place of all. As in Redis the log follows when loading ends.
+            return Ok(());
+        }
+        self.follow_appendonly().map_err(|why| {
+            tracing::error!("the append-only file cannot begin: {why}");
+            ValueError::CannotLog
+        })
     }
 }
 
@@ -160,27 +182,52 @@ mod tests {
     use crate::config::{Config, Machine};
     use std::sync::{Arc, Mutex};
 
+    /// Whoever is told of each setting that is made to hold, and of none when all is taken back.
+    struct Told<F>(F);
+
+    impl<F: FnMut(Option<&Setting>) -> Result<(), ValueError>> ChangeOutside for Told<F> {
+        fn make_hold(&mut self, setting: &Setting) -> Result<(), ValueError> {
+            self.0(Some(setting))
+        }
+
+        fn take_back(&mut self) {
+            self.0(None).expect("it can be taken back");
+        }
+    }
+
+    /// Has this be told of the engine's settings.
+    fn tell_of(
+        engine: &Arc<Engine>,
+        tell: impl Fn(&Engine, Option<&Setting>) -> Result<(), ValueError> + Send + Sync + 'static,
+    ) {
+        let (weak, tell) = (Arc::downgrade(engine), Arc::new(tell));
+        engine.set_config_hook(Box::new(move || {
+            let (engine, tell) = (weak.upgrade().expect("it is asked"), Arc::clone(&tell));
+            Box::new(Told(move |setting: Option<&Setting>| tell(&engine, setting)))
+        }));
+    }
+
     #[test]
     fn what_cannot_fail_holds_only_when_nothing_has_failed() {
         let engine = Arc::new(Engine::new(Config::new(Machine::detect()), &[], 1));
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (weak, tell) = (Arc::downgrade(&engine), Arc::clone(&seen));
-        engine.set_config_hook(Box::new(move |setting| {
-            let engine = weak.upgrade().expect("it is asked");
+        let tell = Arc::clone(&seen);
+        tell_of(&engine, move |engine, setting| {
             let config = &engine.config;
             // Nobody comes by the new port without the password that was or will be.
             let has_password = !engine.acl.default_user().rights().admits(b"");
             assert!(has_password || config.requirepass().is_empty());
-            assert!(has_password || config.port() < 4);
-            tell.lock().unwrap().push((setting.name, config.maxmemory(), config.port()));
+            assert!(has_password || config.port() < 4 || setting.is_none());
+            let name = setting.map_or("taken back", |setting| setting.name);
+            tell.lock().unwrap().push((name, config.maxmemory(), config.port()));
             if config.port() == 1 { Err(ValueError::CannotListen) } else { Ok(()) }
-        }));
+        });
         let (memory, port) = (engine.config.maxmemory(), engine.config.port());
         let set = |port: &[u8]| {
             let result = engine.set_config(&[(b"maxmemory", b"1000"), (b"port", port)], Caller::Local);
             (result.is_ok(), std::mem::take(&mut *seen.lock().unwrap()))
         };
-        assert_eq!(set(b"1"), (false, vec![("port", memory, 1)]));
+        assert_eq!(set(b"1"), (false, vec![("port", memory, 1), ("taken back", memory, port)]));
         assert_eq!((engine.config.maxmemory(), engine.config.port()), (memory, port));
         assert_eq!(set(b"2"), (true, vec![("port", memory, 2), ("maxmemory", 1_000, 2)]));
         // Nor without one, before the rest holds.
@@ -197,9 +244,8 @@ mod tests {
     fn nobody_is_in_by_what_was_taken_back() {
         let engine = Arc::new(Engine::new(Config::new(Machine::detect()), &[], 1));
         let came = Arc::new(Mutex::new(Vec::new()));
-        let (weak, comes) = (Arc::downgrade(&engine), Arc::clone(&came));
-        engine.set_config_hook(Box::new(move |setting| {
-            let engine = weak.upgrade().expect("it is asked");
+        let comes = Arc::clone(&came);
+        tell_of(&engine, move |engine, setting| {
             assert!(engine.config.memcached_auth() && engine.config.protected_mode());
             // Somebody changes the user, and somebody comes.
             engine.set_user(b"default", &[b"resetkeys", b">more"]).expect("right rules");
@@ -207,12 +253,12 @@ mod tests {
             let remote = "10.0.0.7:5".to_owned();
             let info = ClientInfo { key, dialect: Dialect::Resp, local: remote.clone(), remote, fd: 3, unix: false };
             comes.lock().unwrap().push(engine.clients.add(info, 0));
-            if setting.id == SettingId::port && engine.config.port() == 1 {
+            if setting.is_some_and(|setting| setting.id == SettingId::port) && engine.config.port() == 1 {
                 Err(ValueError::CannotListen)
             } else {
                 Ok(())
             }
-        }));
+        });
         let in_since = |pairs: &[(&str, &str)]| {
             let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
             let result = engine.set_config(&pairs, Caller::Local);

@@ -94,6 +94,38 @@ fn the_port_of_memcached_moves_too() {
 }
 
 #[test]
+fn a_port_that_the_system_has_chosen_stays_when_a_change_fails() {
+    let server = Server::tenon(&[]).expect("tenon starts");
+    let mut client = connect(server.address(Dialect::Redis).expect("a port")).expect("connected");
+    set(&mut client, &[("memcached-port", "-1")]).expect("moved");
+    let chosen = |client: &mut Resp| match client.call(&[b"INFO", b"server"]).expect("an answer") {
+        Value::Bulk(info) => {
+            let info = String::from_utf8_lossy(&info).into_owned();
+            let line = info.lines().find(|line| line.contains("name=memcached,bind=")).expect("it listens").to_owned();
+            line.rsplit_once("port=").expect("at a port").1.to_owned()
+        }
+        other => panic!("{other:?}"),
+    };
+    let port = chosen(&mut client);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("an address").port().to_string();
+    let limit = "2147483647";
+    for pairs in [
+        &[("memcached-port", &*taken)][..],
+        &[("bind", "192.0.2.1")],
+        // One fails behind one that has held.
+        &[("memcached-port", "0"), ("maxclients", limit)],
+        &[("bind", "127.0.0.2"), ("maxclients", limit)],
+    ] {
+        set(&mut client, pairs).expect_err("it cannot hold");
+        assert_eq!(chosen(&mut client), port, "{pairs:?}");
+        let address = Address::loopback(port.parse().expect("a number"));
+        let mut there = Memcache::connect_to(&address, Some(PATIENCE)).expect("connected");
+        assert!(there.version().is_ok(), "{pairs:?}");
+    }
+}
+
+#[test]
 fn datagrams_are_received_where_connections_are() {
     let port = free_port();
     let server = Server::tenon(&[("memcached-udp-port", &port.to_string())]).expect("tenon starts");
