@@ -1,5 +1,7 @@
 //! Settings that change while the server runs: all of a CONFIG SET hold, or none.
 
+use crate::acl::{DEFAULT_USER, User};
+use crate::clients::Client;
 use crate::config::{Caller, Changed, Group, SetError, Setting, SettingId, Staged, ValueError};
 use crate::engine::Engine;
 use std::sync::atomic::Ordering;
@@ -38,7 +40,7 @@ impl Engine {
     /// taken; then nothing has changed.
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let _one_at_a_time = self.config_applying.lock();
-        let latest_client = self.clients.latest_id();
+        let latest = self.clients.latest();
         let mut outside = self.config_hook.get().map(|begin| begin());
         // Nobody is let in by an address that is new before a new password holds, nor without one before all else does. As long as a
         // setting may fail to hold, nobody is to lose a key or a connection for what others say.
@@ -60,12 +62,18 @@ impl Engine {
             for index in from..changed.len() {
                 if let Err(error) = self.make_hold(changed[index].setting, &mut outside) {
                     let error = self.undo(&changed, index, outside, error);
-                    let held = rights.is_some()
+                    let has_password_held = rights.is_some();
+                    let held = has_password_held
                         || changed[..index].iter().any(|changed| lets_in(changed.setting))
                         || held_for_a_moment(changed[index].setting);
                     rights.into_iter().for_each(|rights| self.take_back_requirepass(rights));
                     if held {
-                        self.turn_away_since(latest_client);
+                        self.settings_undone.fetch_add(1, Ordering::SeqCst);
+                        // By an address, or in protected mode by a password.
+                        self.clients.kill_newer(latest);
+                    }
+                    if has_password_held {
+                        self.clients.kill_logged_in_since(latest);
                     }
                     return Err(error);
                 }
@@ -105,16 +113,22 @@ impl Engine {
     }
 
     /// How often settings were taken back that may have let somebody in. Whoever lets a client in looks when that comes and when it
-    /// is registered: another number says that it may be in by what does not hold.
+    /// is registered: another number says that it may be in by what does not hold. So does whoever looks at a password.
     pub fn settings_undone(&self) -> u64 {
         self.settings_undone.load(Ordering::SeqCst)
     }
 
-    /// Closes the connections that came while something held that does not any more: by an address, or in protected mode by a
-    /// password.
-    fn turn_away_since(&self, latest: u64) {
-        self.settings_undone.fetch_add(1, Ordering::SeqCst);
-        self.clients.list().iter().filter(|client| client.id > latest).for_each(|client| self.clients.kill(client));
+    /// Notes that a user's password lets a client in, which was looked at when settings had been undone so often. If more were
+    /// since, the client is closed: the one of the default user may not have been its own.
+    pub(crate) fn note_login(&self, client: &Client, user: &User, undone: u64) {
+        if *user.name != *DEFAULT_USER {
+            return;
+        }
+        // Whoever takes settings back counts that and then looks at the logins: one of the two sees the other.
+        self.clients.note_login(client);
+        if self.settings_undone() != undone {
+            self.clients.kill(client);
+        }
     }
 
     /// Tells the operator of a limit that what is there exceeds, in Redis's words.
@@ -178,8 +192,11 @@ fn may_not_hold(setting: &Setting) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::acl::PasswordForm;
+    use crate::args::OwnedArgs;
     use crate::clients::{ClientInfo, ConnectionKey, Dialect};
     use crate::config::{Config, Machine};
+    use crate::session::Session;
     use std::sync::{Arc, Mutex};
 
     /// Whoever is told of each setting that is made to hold, and of none when all is taken back.
@@ -280,5 +297,60 @@ mod tests {
         assert!(admits(b"admin") && config.memcached_auth() && config.protected_mode());
         assert_eq!(in_since(&[("requirepass", "secret"), ("port", "3")]), (true, true));
         assert!(admits(b"secret"));
+    }
+
+    #[test]
+    fn nobody_stays_in_by_a_password_that_was_taken_back() {
+        let engine = Arc::new(Engine::new(Config::new(Machine::of_cores(1)), &[], 1));
+        let set = |pairs: &[(&[u8], &[u8])]| engine.set_config(pairs, Caller::Local);
+        set(&[(b"requirepass", b"old")]).expect("it is right");
+        engine.set_user(b"other", &[b"on", b">own", b"+@all"]).expect("right rules");
+        let open = |index| {
+            let key = ConnectionKey { worker: 0, index, generation: 0 };
+            let remote = "127.0.0.1:5".to_owned();
+            let info = ClientInfo { key, dialect: Dialect::Resp, local: remote.clone(), remote, fd: 3, unix: false };
+            engine.open_session(engine.clients.add(info, 0))
+        };
+        let log_in = |engine: &Engine, session: &mut Session, name: &[u8], password: &[u8]| {
+            let args = OwnedArgs::new([&b"AUTH"[..], name, password]);
+            engine.log_in(&engine.worker(0), session, (name, password), &args.view()).is_ok()
+        };
+        let identify = |engine: &Engine| engine.identify(b"default", b"secret", PasswordForm::Line);
+        let [mut before, comes, others, named, idle] = [0, 1, 2, 3, 4].map(open);
+        assert!(log_in(&engine, &mut before, DEFAULT_USER, b"old"));
+        let clients = [&before, &comes, &others, &named, &idle].map(|session| Arc::clone(&session.client));
+        let (sessions, late) = (Mutex::new([comes, others]), Arc::new(Mutex::new(None)));
+        let (of_memcached, comes_late) = (Arc::clone(&named.client), Arc::clone(&late));
+        tell_of(&engine, move |engine, setting| {
+            if engine.config.port() != 1 {
+                return Ok(());
+            }
+            let [comes, others] = &mut *sessions.lock().unwrap();
+            if setting.is_none_or(|setting| setting.id != SettingId::port) {
+                // Of a command that changes no password: whoever logs in meanwhile stays.
+                assert!(log_in(engine, comes, DEFAULT_USER, b"old"));
+                return Ok(());
+            }
+            if engine.config.requirepass().as_ref() == "old" {
+                return Err(ValueError::CannotListen);
+            }
+            assert!(log_in(engine, comes, DEFAULT_USER, b"secret") && log_in(engine, others, b"other", b"own"));
+            engine.let_in(&of_memcached, &identify(engine).expect("it is the password"));
+            *comes_late.lock().unwrap() = identify(engine);
+            Err(ValueError::CannotListen)
+        });
+        set(&[(b"memcached-port", b"2"), (b"port", b"1")]).unwrap_err();
+        assert!(!clients[1].killed.load(Ordering::Relaxed));
+        set(&[(b"requirepass", b"secret"), (b"port", b"1")]).unwrap_err();
+        let closed = || clients.each_ref().map(|client| client.killed.load(Ordering::Relaxed));
+        assert_eq!(closed(), [false, true, false, true, false]);
+        // Who was let in a moment before is in a moment after.
+        assert!(identify(&engine).is_none());
+        engine.let_in(&idle.client, &late.lock().unwrap().take().expect("it was the password"));
+        assert_eq!(closed(), [false, true, false, true, true]);
+        // A password that holds closes nobody.
+        assert!(log_in(&engine, &mut before, DEFAULT_USER, b"old"));
+        set(&[(b"requirepass", b"secret"), (b"port", b"2")]).expect("it holds");
+        assert!(!closed()[0]);
     }
 }
