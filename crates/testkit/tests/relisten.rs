@@ -57,10 +57,13 @@ fn moves(server: &Server) {
     assert_eq!(get(&mut client, "port"), first.to_string());
     assert_eq!(get(&mut client, "client-query-buffer-limit"), limit, "all or nothing");
     // 192.0.2.0/24 is kept for documentation: no machine has such an address.
-    let refusal = set(&mut client, &[("bind", "127.0.0.1 192.0.2.1")]);
-    let cannot = "ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.";
-    assert_eq!(refusal, Err(cannot.to_owned()));
-    assert_eq!(get(&mut client, "bind"), "127.0.0.1");
+    for bind in ["127.0.0.1 192.0.2.1", "127.0.0.1 127.0.0.1", "127.0.0.1 -127.0.0.1"] {
+        let refusal = set(&mut client, &[("bind", bind)]);
+        let cannot =
+            "ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.";
+        assert_eq!(refusal, Err(cannot.to_owned()), "{bind}");
+        assert_eq!(get(&mut client, "bind"), "127.0.0.1");
+    }
     assert!(!refused_there(first), "it listens where it did");
 
     let second = free_port();

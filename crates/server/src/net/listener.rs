@@ -50,6 +50,13 @@ pub enum Endpoint {
     },
 }
 
+impl Listen {
+    /// Whether the kernel chooses the port.
+    pub(super) fn takes_any_port(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Tcp { port: 0, .. } | Endpoint::Tls { port: 0, .. })
+    }
+}
+
 /// One word of Redis's `bind` setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bind {

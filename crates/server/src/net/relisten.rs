@@ -125,8 +125,12 @@ impl Answer {
 fn change(listeners: &mut Vec<Listener>, listens: &[Listen], backlog: i32) -> Result<(), ListenError> {
     let before: Vec<Place> = listeners.iter().map(Listener::place).collect();
     listeners.retain(|listener| listens.contains(&listener.listen));
-    let wanted: Vec<Listen> =
-        listens.iter().filter(|listen| listeners.iter().all(|open| open.listen != **listen)).cloned().collect();
+    // What is named again is opened again, and fails as it does at the start.
+    let is_again = |index: usize| listens[..index].contains(&listens[index]) && !listens[index].takes_any_port();
+    let wanted: Vec<Listen> = (0..listens.len())
+        .filter(|&index| is_again(index) || listeners.iter().all(|open| open.listen != listens[index]))
+        .map(|index| listens[index].clone())
+        .collect();
     let opened = Listener::open_all(&wanted, backlog);
     match opened {
         Ok(opened) => {
@@ -197,6 +201,9 @@ mod tests {
             assert_eq!(error.listen, impossible);
             assert_eq!(addresses(&listeners), [SocketAddr::from(([0, 0, 0, 0], second))]);
         }
+        let twice = [at("*", second), at("*", second)];
+        assert_eq!(change(&mut listeners, &twice, 1).unwrap_err().listen, twice[1]);
+        assert_eq!(addresses(&listeners), [SocketAddr::from(([0, 0, 0, 0], second))]);
         change(&mut listeners, &[], 1).unwrap();
         assert_eq!(addresses(&listeners), []);
         // What the system has chosen is what it goes back to.

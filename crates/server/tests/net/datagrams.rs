@@ -174,6 +174,8 @@ fn they_are_received_elsewhere_when_that_is_asked_for() {
     let _taken = UdpSocket::bind(("127.0.0.3", port)).unwrap();
     let both = Some((port, vec![Bind::parse("127.0.0.2"), Bind::parse("127.0.0.3")]));
     assert!(matches!(listening.change(listens(), both), Err(ServeError::Datagrams(..))));
+    let twice = Some((port, vec![Bind::parse("127.0.0.1"); 2]));
+    assert!(matches!(listening.change(listens(), twice), Err(ServeError::Datagrams(..))));
     // 192.0.2.0/24 is kept for documentation: no machine has such an address.
     let nowhere = vec![tcp(FrontEnd::Memcached, "192.0.2.1")];
     assert!(matches!(listening.change(nowhere, at("127.0.0.2")), Err(ServeError::Listen(_))));
