@@ -506,6 +506,29 @@ fn relative_includes_are_found_wherever_the_server_works() {
 }
 
 #[test]
+fn a_relative_dir_starts_where_the_server_was_started_wherever_it_works() {
+    let scratch = Scratch::new();
+    // The server works in the first one, where there is another of its name.
+    fs::create_dir_all(scratch.0.join("sub/sub")).unwrap();
+    let start = fs::canonicalize(&scratch.0).unwrap().to_str().unwrap().to_owned();
+    let path = scratch.write("t.conf", "dir sub\n");
+    let load = || {
+        let machine = Machine { directory: start.clone(), ..machine() };
+        match parse([(&path).into(), "--enable-protected-configs".into(), "yes".into()], machine, &mut io::empty()) {
+            Ok(Invocation::Run(config)) => *config,
+            other => panic!("expected to run, got {other:?}"),
+        }
+    };
+    let config = load();
+    assert_eq!(*config.dir(), format!("{start}/sub"));
+    config.rewrite(&no_users).unwrap();
+    assert!(scratch.read("t.conf").starts_with("dir sub\n"), "what is right stays");
+    set(&config, &[("dir", &format!("{start}/sub/sub"))]).unwrap();
+    config.rewrite(&no_users).unwrap();
+    assert_eq!(*load().dir(), format!("{start}/sub/sub"));
+}
+
+#[test]
 fn rewrite_drops_what_flags_had_to_override() {
     let scratch = Scratch::new();
     let path = scratch.write("t.conf", "supervised upstart\nappendonly yes\nsave 900 1\nsave 60 5\n");
