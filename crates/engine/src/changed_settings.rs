@@ -65,7 +65,8 @@ impl Engine {
                     let has_password_held = rights.is_some();
                     let held = has_password_held
                         || changed[..index].iter().any(|changed| lets_in(changed.setting))
-                        || held_for_a_moment(changed[index].setting);
+                        || held_for_a_moment(changed[index].setting)
+                        || changed.iter().any(|changed| holds_at_once(changed.setting));
                     rights.into_iter().for_each(|rights| self.take_back_requirepass(rights));
                     if held {
                         self.settings_undone.fetch_add(1, Ordering::SeqCst);
@@ -172,6 +173,11 @@ fn lets_in(setting: &Setting) -> bool {
 /// Whether a setting that cannot be made to hold may have had others hold until then: how TLS is spoken, at ports that there were.
 fn held_for_a_moment(setting: &Setting) -> bool {
     matches!(setting.id, SettingId::tls_port | SettingId::memcached_tls_port)
+}
+
+/// Whether a setting on which it depends who is let in is read anew with each client, and so held from when it was stored.
+fn holds_at_once(setting: &Setting) -> bool {
+    setting.id == SettingId::maxclients
 }
 
 /// Whether a setting's value may turn out not to hold, or is needed by one of which that is so: a port is taken, a log cannot
@@ -292,6 +298,8 @@ mod tests {
         // Alone it has let nobody in, nor has what is no way in.
         assert_eq!(in_since(&[("port", "1")]), (false, true));
         assert_eq!(in_since(&[("save", "1 1"), ("port", "1")]), (false, true));
+        // The limit is read with each client, and so holds before it is its turn.
+        assert_eq!(in_since(&[("port", "1"), ("maxclients", "20000")]), (false, false));
         let open = [("memcached-auth", "no"), ("protected-mode", "no"), ("requirepass", "")];
         assert_eq!(in_since(&[&open[..], &[("memcached-port", "2"), ("port", "1")]].concat()), (false, false));
         assert!(admits(b"admin") && config.memcached_auth() && config.protected_mode());
