@@ -114,6 +114,8 @@ pub struct Client {
     pub library: Mutex<(String, String)>,
     /// The name of the user that it is.
     pub user: Mutex<Vec<u8>>,
+    /// The number of its last login by a password of the default user, among those of all clients; 0: there was none.
+    login: AtomicU64,
     /// When it last sent something, in milliseconds since the UNIX epoch.
     pub active_ms: AtomicU64,
     /// The number of its last command in the table; `u32::MAX`: none yet.
@@ -208,6 +210,7 @@ impl Client {
             name: Mutex::default(),
             library: Mutex::default(),
             user: Mutex::new(DEFAULT_USER.to_vec()),
+            login: AtomicU64::new(0),
             active_ms: AtomicU64::new(now_ms),
             last_command: AtomicU32::new(u32::MAX),
             is_over_output_limit: AtomicBool::new(false),
@@ -309,10 +312,19 @@ impl Client {
 /// How messages reach connections.
 pub type Post = Arc<dyn Fn(ConnectionKey, Message) + Send + Sync>;
 
+/// Who came last; to be compared with later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Latest {
+    id: u64,
+    login: u64,
+}
+
 /// All clients.
 #[derive(Default)]
 pub struct Clients {
     next_id: AtomicU64,
+    /// How often a client was let in by a password of the default user.
+    logins: AtomicU64,
     all: Mutex<BTreeMap<u64, Arc<Client>>>,
     /// How many they are.
     count: AtomicUsize,
@@ -330,9 +342,28 @@ impl Clients {
         self.post.get().cloned()
     }
 
-    /// The number of the client that came last.
-    pub(crate) fn latest_id(&self) -> u64 {
-        self.next_id.load(Ordering::Relaxed)
+    /// Who has come last, and who has logged in last as the default user.
+    pub(crate) fn latest(&self) -> Latest {
+        Latest { id: self.next_id.load(Ordering::Relaxed), login: self.logins.load(Ordering::SeqCst) }
+    }
+
+    /// Notes that a password of the default user, which it had a moment ago, lets a client in.
+    pub(crate) fn note_login(&self, client: &Client) {
+        client.login.store(self.logins.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+    }
+
+    /// Closes the connections of who has come since.
+    pub(crate) fn kill_newer(&self, latest: Latest) {
+        self.kill_all(|client| client.id > latest.id);
+    }
+
+    /// Closes the connections of who has logged in as the default user since.
+    pub(crate) fn kill_logged_in_since(&self, latest: Latest) {
+        self.kill_all(|client| client.login.load(Ordering::SeqCst) > latest.login);
+    }
+
+    fn kill_all(&self, is_meant: impl Fn(&Client) -> bool) {
+        self.list().iter().filter(|client| is_meant(client)).for_each(|client| self.kill(client));
     }
 
     /// Adds a client.

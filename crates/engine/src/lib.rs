@@ -11,7 +11,7 @@ pub mod auth;
 pub mod batch;
 pub mod blocking;
 pub mod calls;
-mod changed_settings;
+pub mod changed_settings;
 mod client_eviction;
 pub mod client_line;
 pub mod clients;

@@ -219,7 +219,7 @@ fn serve_logged(
     tls.configure(&engine.config)?;
     let outside = Outside::new(&engine, logging.clone(), tls.clone());
     let hook = outside.clone();
-    engine.set_config_hook(Box::new(move |setting| hook.apply(setting)));
+    engine.set_config_hook(Box::new(move || hook.begin()));
     let (of_engine, of_logging) = (Arc::clone(&engine), logging.clone());
     let (is_ending, insisting) = (Arc::clone(&engine), Arc::clone(&engine));
     signals::listen(

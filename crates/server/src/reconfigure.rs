@@ -1,9 +1,10 @@
 //! What CONFIG SET brings about outside the engine: another level of logging, other places to listen, more open files.
 
-use crate::net::{Bind, Endpoint, FrontEnd, Listen, Listening};
+use crate::net::{Bind, Endpoint, FrontEnd, Listen, Listening, Places, TlsTerms};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use tenon_engine::Engine;
+use tenon_engine::changed_settings::ChangeOutside;
 use tenon_engine::config::{Config, Setting, SettingId, ValueError};
 
 use crate::logging::{Level, Logging};
@@ -31,22 +32,35 @@ impl Outside {
         assert!(self.listening.set(listening).is_ok(), "the server starts to listen once");
     }
 
-    /// Makes it so that a setting's new value holds.
-    ///
-    /// # Errors
-    /// When that is not possible; then all is as it was before.
-    pub(crate) fn apply(&self, setting: &Setting) -> Result<(), ValueError> {
-        let Some(engine) = self.engine.upgrade() else { return Ok(()) };
+    /// Begins to follow a CONFIG SET.
+    pub(crate) fn begin(&self) -> Box<dyn ChangeOutside> {
+        Box::new(Following { outside: self.clone(), terms: self.tls.current(), places: None })
+    }
+}
+
+/// One CONFIG SET, and how all was before it. That is kept rather than made anew by the settings of then: their files may have
+/// gone since, and a port that the system has chosen would be another one.
+struct Following {
+    outside: Outside,
+    /// How TLS was spoken.
+    terms: Option<TlsTerms>,
+    /// Where it was listened, if that has changed.
+    places: Option<Places>,
+}
+
+impl ChangeOutside for Following {
+    fn make_hold(&mut self, setting: &Setting) -> Result<(), ValueError> {
+        let Some(engine) = self.outside.engine.upgrade() else { return Ok(()) };
         match setting.id {
-            SettingId::loglevel => self.logging.set_level(level_of(&engine.config)),
+            SettingId::loglevel => self.outside.logging.set_level(level_of(&engine.config)),
             SettingId::port | SettingId::memcached_port => {
                 return self.listen(&engine.config, ValueError::CannotListen);
             }
             SettingId::tls_port | SettingId::memcached_tls_port => {
-                let before = self.tls.current();
+                let before = self.outside.tls.current();
                 self.configure_tls(&engine.config)?;
                 let listens = self.listen(&engine.config, ValueError::CannotListen);
-                return listens.inspect_err(|_| self.tls.put_back(before));
+                return listens.inspect_err(|_| self.outside.tls.put_back(before));
             }
             SettingId::tls_cert_file
             | SettingId::tls_key_file
@@ -73,17 +87,30 @@ impl Outside {
         Ok(())
     }
 
+    /// The level of logging cannot fail to hold, and a limit on open files that is higher than needed harms nobody.
+    fn take_back(&mut self) {
+        // First, so that nobody comes to the places of before on terms that hold no more.
+        self.outside.tls.put_back(self.terms.take());
+        if let (Some(places), Some(listening)) = (self.places.take(), self.outside.listening.get()) {
+            listening.put_back(places);
+        }
+    }
+}
+
+impl Following {
     fn configure_tls(&self, config: &Config) -> Result<(), ValueError> {
-        self.tls.configure(config).map_err(|error| {
+        self.outside.tls.configure(config).map_err(|error| {
             tracing::warn!("{error}");
             ValueError::CannotUseTls
         })
     }
 
-    fn listen(&self, config: &Config, failure: ValueError) -> Result<(), ValueError> {
+    fn listen(&mut self, config: &Config, failure: ValueError) -> Result<(), ValueError> {
         // Before the server listens nobody can change a setting.
-        let Some(listening) = self.listening.get() else { return Err(failure) };
-        listening.change(listens(config), datagrams(config)).map_err(|_logged| failure)
+        let Some(listening) = self.outside.listening.get() else { return Err(failure) };
+        let before = listening.change(listens(config), datagrams(config)).map_err(|_logged| failure)?;
+        self.places.get_or_insert(before);
+        Ok(())
     }
 }
 

@@ -57,10 +57,13 @@ fn moves(server: &Server) {
     assert_eq!(get(&mut client, "port"), first.to_string());
     assert_eq!(get(&mut client, "client-query-buffer-limit"), limit, "all or nothing");
     // 192.0.2.0/24 is kept for documentation: no machine has such an address.
-    let refusal = set(&mut client, &[("bind", "127.0.0.1 192.0.2.1")]);
-    let cannot = "ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.";
-    assert_eq!(refusal, Err(cannot.to_owned()));
-    assert_eq!(get(&mut client, "bind"), "127.0.0.1");
+    for bind in ["127.0.0.1 192.0.2.1", "127.0.0.1 127.0.0.1", "127.0.0.1 -127.0.0.1"] {
+        let refusal = set(&mut client, &[("bind", bind)]);
+        let cannot =
+            "ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.";
+        assert_eq!(refusal, Err(cannot.to_owned()), "{bind}");
+        assert_eq!(get(&mut client, "bind"), "127.0.0.1");
+    }
     assert!(!refused_there(first), "it listens where it did");
 
     let second = free_port();
@@ -91,6 +94,38 @@ fn the_port_of_memcached_moves_too() {
     assert!(Memcache::connect_to(old, Some(PATIENCE)).is_err());
     let mut there = Memcache::connect_to(&Address::loopback(port), Some(PATIENCE)).expect("connected");
     assert!(there.version().is_ok());
+}
+
+#[test]
+fn a_port_that_the_system_has_chosen_stays_when_a_change_fails() {
+    let server = Server::tenon(&[]).expect("tenon starts");
+    let mut client = connect(server.address(Dialect::Redis).expect("a port")).expect("connected");
+    set(&mut client, &[("memcached-port", "-1")]).expect("moved");
+    let chosen = |client: &mut Resp| match client.call(&[b"INFO", b"server"]).expect("an answer") {
+        Value::Bulk(info) => {
+            let info = String::from_utf8_lossy(&info).into_owned();
+            let line = info.lines().find(|line| line.contains("name=memcached,bind=")).expect("it listens").to_owned();
+            line.rsplit_once("port=").expect("at a port").1.to_owned()
+        }
+        other => panic!("{other:?}"),
+    };
+    let port = chosen(&mut client);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("an address").port().to_string();
+    let limit = "2147483647";
+    for pairs in [
+        &[("memcached-port", &*taken)][..],
+        &[("bind", "192.0.2.1")],
+        // One fails behind one that has held.
+        &[("memcached-port", "0"), ("maxclients", limit)],
+        &[("bind", "127.0.0.2"), ("maxclients", limit)],
+    ] {
+        set(&mut client, pairs).expect_err("it cannot hold");
+        assert_eq!(chosen(&mut client), port, "{pairs:?}");
+        let address = Address::loopback(port.parse().expect("a number"));
+        let mut there = Memcache::connect_to(&address, Some(PATIENCE)).expect("connected");
+        assert!(there.version().is_ok(), "{pairs:?}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::patience::{PATIENCE, output_of};
 use tenon_testkit::ports;
-use tenon_testkit::server::{Server, find_on_path};
+use tenon_testkit::server::{Folder, Server, find_on_path};
 use tenon_testkit::slow_log::SlowLog;
 use tenon_testkit::target::Dialect;
 
@@ -97,6 +97,36 @@ fn clients_of_redis_come_in_with_a_certificate() {
     assert_eq!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there"), "v\n");
     assert_eq!(config_set(&server, "tls-port", "0"), Value::Simple(b"OK".to_vec()));
     assert!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there").contains("Could not connect"));
+}
+
+#[test]
+fn terms_are_taken_back_whose_files_have_gone() {
+    let folder = Folder::new().expect("a folder");
+    let copy = |name: &str| {
+        let path = folder.path.join(name);
+        std::fs::copy(file(name), &path).expect("it is copied");
+        path.display().to_string()
+    };
+    let (port, cert, key, ca) = (free_port(), copy("server.pem"), copy("server.key.pem"), copy("ca.pem"));
+    let settings = [("tls-port", &*port), ("tls-cert-file", &cert), ("tls-key-file", &key), ("tls-ca-cert-file", &ca)];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let (known, new_cert, new_key) = (file("ca.pem"), file("server.pem"), file("server.key.pem"));
+    let (own_cert, own_key) = (file("client.pem"), file("client.key.pem"));
+    let base = ["--tls", "-h", "localhost", "-p", &port, "--cacert", &known];
+    let with_own = with(&base, &["--cert", &own_cert, "--key", &own_key, "SET", "k", "v"]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = listener.local_addr().expect("it has one").port().to_string();
+    let no_longer_read = ["tls-auth-clients", "no", "port", &taken];
+    let elsewhere = with(&["tls-cert-file", &new_cert, "tls-key-file", &new_key], &no_longer_read);
+    for (gone, pairs) in [(vec![&ca], &no_longer_read[..]), (vec![&cert, &key], &elsewhere)] {
+        gone.iter().for_each(|file| std::fs::remove_file(file).expect("it is ours"));
+        let Value::Error(error) = config_set_all(&server, pairs) else { panic!("{pairs:?} are taken") };
+        assert!(String::from_utf8_lossy(&error).contains("Unable to listen"), "{pairs:?}");
+        let Some(answer) = told("redis-cli", &with_own, "") else { return };
+        assert_eq!(answer, "OK\n", "{pairs:?}");
+        let answer = told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there");
+        assert!(!answer.contains('v') || answer.contains("rror"), "{pairs:?}: {answer}");
+    }
 }
 
 #[test]

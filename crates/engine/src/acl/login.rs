@@ -63,10 +63,12 @@ impl Engine {
         (name, password): (&[u8], &[u8]),
         args: &Args<'_>,
     ) -> Result<(), CmdError> {
+        let undone = self.settings_undone();
         let user = self.acl.find(name).filter(|user| user.rights().admits(password));
         if let Some(user) = user
             && self.become_user(session, &user)
         {
+            self.note_login(&session.client, &user, undone);
             return Ok(());
         }
         let in_transaction = session.transaction.is_some() || session.is_in_exec();

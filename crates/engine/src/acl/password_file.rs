@@ -4,6 +4,7 @@
 use super::cram_md5::{CramKey, DIGEST_BYTES};
 use super::password::PasswordHash;
 use super::user::User;
+use crate::clients::Client;
 use crate::clock::monotonic_ns;
 use crate::engine::Engine;
 use parking_lot::RwLock;
@@ -32,6 +33,8 @@ pub struct Identity {
     user: Option<Arc<User>>,
     /// The number of changes of rights when it was last looked at.
     epoch: u64,
+    /// How often settings had been taken back when its password was looked at.
+    undone: u64,
 }
 
 impl Identity {
@@ -169,12 +172,13 @@ impl Engine {
     pub fn identify(&self, name: &[u8], password: &[u8], form: PasswordForm) -> Option<Identity> {
         let given = PasswordHash::of(password);
         let of_file = self.stands_in_file(name, |line| line.admits(&given, form));
-        let epoch = self.acl.epoch();
+        let (epoch, undone) = (self.acl.epoch(), self.settings_undone());
         let user = self.acl.find(name).filter(|user| may_come(user) && user.rights().admits(password));
         (of_file || user.is_some()).then(|| Identity {
             name: name.into(),
             user: if of_file { None } else { user },
             epoch,
+            undone,
         })
     }
 
@@ -187,7 +191,16 @@ impl Engine {
     /// Whom of the file this name and a digest of a challenge are of, if anybody.
     pub fn identify_by_digest(&self, name: &[u8], challenge: &[u8], digest: &[u8; DIGEST_BYTES]) -> Option<Identity> {
         let of_file = self.stands_in_file(name, |line| line.signs(challenge, digest));
-        of_file.then(|| Identity { name: name.into(), user: None, epoch: self.acl.epoch() })
+        let (epoch, undone) = (self.acl.epoch(), self.settings_undone());
+        of_file.then(|| Identity { name: name.into(), user: None, epoch, undone })
+    }
+
+    /// Makes a client who it has shown to be, for others to see.
+    pub fn let_in(&self, client: &Client, identity: &Identity) {
+        *client.user.lock() = identity.name().to_vec();
+        if let Some(user) = &identity.user {
+            self.note_login(client, user, identity.undone);
+        }
     }
 
     /// Whether somebody still may be here: a user can be deleted, or lose rights.

@@ -242,7 +242,8 @@ impl Config {
             if let Some(setting) = find(&name) {
                 let earlier = staged.iter().rev().find(|known| known.setting.id == setting.id);
                 let current = earlier.map_or_else(|| self.value(setting), |known| known.value.clone());
-                let value = words().and_then(|words| self.read(setting, &words, &current));
+                // As in Redis relative paths start from where the server works.
+                let value = words().and_then(|words| self.read(setting, &words, &current, Path::new("")));
                 let known = setting.names().find(|known| known.eq_ignore_ascii_case(&name)).unwrap_or(setting.name);
                 let value = value.and_then(|value| check_support(setting, value));
                 let value = value.map_err(|error| SetError::Value(known, error))?;
@@ -308,9 +309,15 @@ impl Config {
         }
     }
 
-    /// The value that words stand for, given the value so far.
-    pub(super) fn read(&self, setting: &Setting, words: &[String], current: &Value) -> Result<Value, ValueError> {
-        parse(&setting.kind, words, &Scene { current, machine: &self.machine, name: setting.name })
+    /// The value that words stand for, given the value so far, and the directory that relative paths start from.
+    pub(super) fn read(
+        &self,
+        setting: &Setting,
+        words: &[String],
+        current: &Value,
+        directory: &Path,
+    ) -> Result<Value, ValueError> {
+        parse(&setting.kind, words, &Scene { current, machine: &self.machine, directory, name: setting.name })
     }
 
     /// The default on this machine.
@@ -367,7 +374,8 @@ fn initial_value(setting: &Setting, machine: &Machine) -> Value {
         // Where the process is already need not be looked at, and may be gone.
         return Value::Text(text.into());
     }
-    let scene = Scene { current: &Value::Limits(OutputBufferLimits::NONE), machine, name: setting.name };
+    let current = Value::Limits(OutputBufferLimits::NONE);
+    let scene = Scene { current: &current, machine, directory: Path::new(""), name: setting.name };
     match parse(&setting.kind, std::slice::from_ref(&text), &scene) {
         Ok(value) => value,
         Err(error) => panic!("the default '{text}' of {}: {error}", setting.name),

@@ -2,6 +2,7 @@
 //! there is to warn of. It knows nothing of how files and command lines are written.
 
 use std::fmt::{self, Display, Formatter};
+use std::path::Path;
 
 use super::error::{LoadError, LoadProblem, ValueError};
 use super::live::{Config, check_support};
@@ -206,7 +207,9 @@ impl Loader {
         let current = self.config.value(setting);
         let words =
             if setting.kind == Kind::SavePoints { self.save_words(setting, words, origin) } else { words.into() };
-        let parsed = self.config.read(setting, &words, &current);
+        // Wherever the server works meanwhile, when CONFIG REWRITE reads its file again.
+        let directory = Path::new(self.directory());
+        let parsed = self.config.read(setting, &words, &current, directory);
         if let Ok(value) = &parsed {
             // Stored even if it is refused below, so that CONFIG REWRITE sees what the file says.
             self.config.store(setting, value);

@@ -118,9 +118,9 @@ settings! {
         name: "maxmemory-policy", kind: Kind::Choice(&Policy::NAMES), initial: Is("noeviction"),
         group: Group::Memory
     }
-    /// Keys looked at to find one worth evicting; more finds better ones and takes longer.
+    /// Keys looked at to find one worth evicting, 64 at most; more finds better ones and takes longer.
     maxmemory_samples: u32 {
-        name: "maxmemory-samples", kind: Kind::Int { min: 1, max: INT_MAX }, initial: Is("5"), group: Group::Memory
+        name: "maxmemory-samples", kind: Kind::Int { min: 1, max: 64 }, initial: Is("5"), group: Group::Memory
     }
     /// How long a write may evict beyond what makes up for its own growth: 50 µs for each of the first 10, a seventh more for
     /// each beyond, until the limit is kept at 100.
@@ -544,7 +544,7 @@ settings! {
     }
     /// Bytes of the longest member of a packed set.
     set_max_listpack_value: u64 {
-        name: "set-max-listpack-value", kind: Kind::Memory { min: 0, max: i64::MAX }, initial: Is("64"), group: Group::Collections
+        name: "set-max-listpack-value", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("64"), group: Group::Collections
     }
     /// Members up to which a sorted set is packed.
     zset_max_listpack_entries: u64 {

@@ -3,6 +3,7 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::num::IntErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::end_words::EndWords;
@@ -44,6 +45,8 @@ pub(super) struct Scene<'a> {
     pub current: &'a Value,
     /// For percentages.
     pub machine: &'a Machine,
+    /// Where relative paths start; empty for wherever the process works.
+    pub directory: &'a Path,
     /// The setting's name, for errors that hold it.
     pub name: &'static str,
 }
@@ -89,7 +92,7 @@ pub(super) fn parse(kind: &Kind, words: &[String], scene: &Scene<'_>) -> Result<
             word if word.contains(['/', '\\']) => Err(ValueError::NotAPlainName { setting: scene.name, what }),
             word => Ok(Value::Text(word.into())),
         },
-        Kind::Directory => parse_directory(one(words)?).map(Value::Text),
+        Kind::Directory => parse_directory(one(words)?, scene.directory).map(Value::Text),
         Kind::Words { max } => {
             let words: Vec<_> = inner_words(words).collect();
             if words.len() > max { Err(ValueError::TooManyAddresses) } else { Ok(Value::Text(words.join(" ").into())) }
@@ -184,9 +187,11 @@ fn parse_percent(word: &str) -> Result<u64, ValueError> {
 }
 
 /// The directory's absolute path, after a look that it is one.
-fn parse_directory(word: &str) -> Result<Arc<str>, ValueError> {
+fn parse_directory(word: &str, from: &Path) -> Result<Arc<str>, ValueError> {
     let refused = |error: std::io::Error| ValueError::Directory(system_reason(&error));
-    let path = std::fs::canonicalize(word).map_err(refused)?;
+    // Of nothing the system says that it is not there.
+    let path = if word.is_empty() { PathBuf::new() } else { from.join(word) };
+    let path = std::fs::canonicalize(path).map_err(refused)?;
     std::fs::read_dir(&path).map_err(refused)?;
     Ok(path.to_str().ok_or(ValueError::NotUtf8)?.into())
 }
@@ -353,7 +358,7 @@ mod tests {
     fn read(kind: Kind, words: &[&str]) -> String {
         let machine = Machine { cores: 2, memory_bytes: Some(1_000), directory: "/".into() };
         let current = Value::Limits(OutputBufferLimits::NONE);
-        let scene = Scene { current: &current, machine: &machine, name: "test" };
+        let scene = Scene { current: &current, machine: &machine, directory: Path::new(""), name: "test" };
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
         match parse(&kind, &words, &scene) {
             Ok(value) => value.show(&kind),

@@ -93,7 +93,7 @@ impl MemcacheConnection {
     ) -> bool {
         worker.stats.all.mc_auth.add(1);
         match &identity {
-            Some(identity) => *self.client.user.lock() = identity.name().to_vec(),
+            Some(identity) => engine.let_in(&self.client, identity),
             None => {
                 worker.stats.all.mc_auth_errors.add(1);
                 engine.note_failed_login(worker, &self.client, name, verb);

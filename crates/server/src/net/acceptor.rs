@@ -133,13 +133,13 @@ impl<S: Service> Acceptor<S> {
     }
 
     fn take(&self, listener: &Listener, fd: OwnedFd, remote: Option<SocketAddr>, next_worker: &mut usize) {
+        // Before anything that it is let in by: an address, the limit, terms of TLS.
+        let taken_back = self.service.taken_back();
         if self.mail.connections() >= self.service.max_clients() {
             let reason = self.service.refuse_over_max_clients(listener.front_end);
             // Under TLS nobody would understand it.
             return refuse(&fd, if listener.tls() { b"" } else { &reason });
         }
-        // Before anything else that it is let in by.
-        let taken_back = self.service.taken_back();
         let (remote, local) = match &listener.address {
             unix @ Address::Unix(_) => (unix.clone(), unix.clone()),
             Address::Inet(bound) => {

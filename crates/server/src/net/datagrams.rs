@@ -141,7 +141,10 @@ impl Datagrams {
     ) -> Result<Vec<Arc<Datagrams>>, ServeError> {
         let Some((port, words)) = wanted else { return Ok(Vec::new()) };
         let mut opened = Vec::new();
-        for word in words {
+        for (index, word) in words.iter().enumerate() {
+            if *port != 0 && words[..index].contains(word) {
+                return Err(ServeError::Datagrams(word.host.clone(), *port, Errno::ADDRINUSE.into()));
+            }
             let before = opened.len();
             opened.extend(there.iter().filter(|socket| (socket.port, &socket.word) == (*port, word)).cloned());
             if opened.len() > before {

@@ -50,6 +50,13 @@ pub enum Endpoint {
     },
 }
 
+impl Listen {
+    /// Whether the kernel chooses the port.
+    pub(super) fn takes_any_port(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Tcp { port: 0, .. } | Endpoint::Tls { port: 0, .. })
+    }
+}
+
 /// One word of Redis's `bind` setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bind {
@@ -189,6 +196,13 @@ impl std::error::Error for ListenError {
     }
 }
 
+/// Where a listening socket is, and what it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    listen: Listen,
+    address: Address,
+}
+
 /// An open listening socket. Dropping it removes a UNIX socket's file, if it is still ours.
 #[derive(Debug)]
 pub(super) struct Listener {
@@ -241,6 +255,19 @@ impl Listener {
             }
         }
         Ok(listeners)
+    }
+
+    /// Opens one where it was: at the port that the kernel chose then, and at the address that a name had.
+    pub(super) fn open_again(place: &Place, backlog: i32) -> Result<Listener, ListenError> {
+        let listen = &place.listen;
+        let opened = match (&listen.endpoint, &place.address) {
+            (Endpoint::Unix { path, mode }, _) => open_unix(path, *mode, backlog, listen),
+            (_, Address::Inet(address)) => {
+                open_tcp(*address, backlog, listen).map_err(|(step, errno)| (step, errno.into()))
+            }
+            (_, Address::Unix(_)) => unreachable!("a port has no file"),
+        };
+        opened.map_err(|(step, source)| ListenError { listen: listen.clone(), step, source })
     }
 
     fn open(listen: &Listen, backlog: i32) -> Result<Vec<Listener>, (&'static str, std::io::Error)> {
@@ -321,6 +348,11 @@ fn is_abandoned(path: &Path, address: &SocketAddrUnix) -> bool {
 }
 
 impl Listener {
+    /// Where it is, to be opened there again.
+    pub(super) fn place(&self) -> Place {
+        Place { listen: self.listen.clone(), address: self.address.clone() }
+    }
+
     /// Where it listens, and to whom.
     pub(super) fn bound(&self) -> Bound {
         let takes = if self.tls() { Takes::Tls } else { Takes::Connections };

@@ -23,7 +23,7 @@ mod worker;
 pub use inbox::Mailboxes;
 pub(crate) use inbox::Waker;
 pub use listener::{Bind, Endpoint, Listen, ListenError};
-pub use relisten::Listening;
+pub use relisten::{Listening, Places};
 pub use serve::{Bound, Options, Running, ServeError, Sockets, Takes, serve};
 pub use service::{Address, CloseReason, ConnectionId, FrontEnd, Meanwhile, OutputLimits, Peer, Service};
 pub use tls::{TlsEvent, TlsTerms};

@@ -2,7 +2,7 @@
 
 use super::datagrams::Datagrams;
 use super::inbox::Waker;
-use super::listener::{Bind, Listen, ListenError, Listener};
+use super::listener::{Bind, Listen, ListenError, Listener, Place};
 use super::serve::ServeError;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,9 +17,28 @@ pub struct Listening {
 /// Where to listen from now on, and whom to tell what became of it.
 #[derive(Debug)]
 pub(super) struct Request {
-    listens: Vec<Listen>,
-    datagrams: Option<(u16, Vec<Bind>)>,
-    answer: Sender<Result<(), ServeError>>,
+    to: Target,
+    answer: Sender<Outcome>,
+}
+
+/// Where to listen from now on.
+#[derive(Debug)]
+enum Target {
+    /// Where somebody wants it.
+    New { listens: Vec<Listen>, datagrams: Option<(u16, Vec<Bind>)> },
+    /// Where it was.
+    Before(Places),
+}
+
+/// Where the server has listened before, if the change has succeeded.
+type Outcome = Result<Places, ServeError>;
+
+/// Where the server has listened, as it came out: with the ports that the system chose.
+#[derive(Debug, Default)]
+pub struct Places {
+    listeners: Vec<Place>,
+    /// The sockets themselves: nobody can have taken their places meanwhile.
+    datagrams: Vec<Arc<Datagrams>>,
 }
 
 impl Listening {
@@ -29,27 +48,37 @@ impl Listening {
         (Listening { requests, waker }, receiver)
     }
 
-    /// Listens in these places, to datagrams too, and no others, once this returns. Connections that there are stay; workers
-    /// may receive from UDP sockets that are left until their next turns.
+    /// Listens in these places, to datagrams too, and no others, once this returns; gives where it was before. Connections that
+    /// there are stay; workers may receive from UDP sockets that are left until their next turns.
     ///
     /// # Errors
     /// When one of them cannot be listened on: then all is as it was before.
-    pub fn change(&self, listens: Vec<Listen>, datagrams: Option<(u16, Vec<Bind>)>) -> Result<(), ServeError> {
+    pub fn change(&self, listens: Vec<Listen>, datagrams: Option<(u16, Vec<Bind>)>) -> Result<Places, ServeError> {
+        self.ask(Target::New { listens, datagrams })
+    }
+
+    /// Listens where it was before a change, once this returns. What another process has taken meanwhile is missing then, and
+    /// the log says so.
+    pub fn put_back(&self, before: Places) {
+        self.ask(Target::Before(before)).expect("what cannot be had is passed over");
+    }
+
+    fn ask(&self, to: Target) -> Outcome {
         let (answer, answered) = channel();
         // Without an acceptor, as at the end of the process, there is nothing to change.
-        if self.requests.send(Request { listens, datagrams, answer }).is_err() {
-            return Ok(());
+        if self.requests.send(Request { to, answer }).is_err() {
+            return Ok(Places::default());
         }
         self.waker.wake();
-        answered.recv().unwrap_or(Ok(()))
+        answered.recv().unwrap_or(Ok(Places::default()))
     }
 }
 
 /// What became of a request, for who has asked.
 #[must_use]
 pub(super) struct Answer {
-    result: Result<(), ServeError>,
-    to: Sender<Result<(), ServeError>>,
+    outcome: Outcome,
+    to: Sender<Outcome>,
 }
 
 impl Request {
@@ -60,15 +89,26 @@ impl Request {
         datagrams: &mut Vec<Arc<Datagrams>>,
         backlog: i32,
     ) -> Answer {
-        // The UDP sockets that there are stay until nothing can fail any more.
-        let opened = Datagrams::open_all(self.datagrams.as_ref(), datagrams);
-        let opened = opened.inspect_err(|error| tracing::warn!("{error}; listening where it was before"));
-        let result = opened.and_then(|opened| {
-            change(listeners, &self.listens, backlog).map_err(ServeError::Listen)?;
-            *datagrams = opened;
-            Ok(())
-        });
-        Answer { result, to: self.answer }
+        let before =
+            Places { listeners: listeners.iter().map(Listener::place).collect(), datagrams: datagrams.clone() };
+        let done = match self.to {
+            Target::New { listens, datagrams: wanted } => {
+                // The UDP sockets that there are stay until nothing can fail any more.
+                let opened = Datagrams::open_all(wanted.as_ref(), datagrams);
+                let opened = opened.inspect_err(|error| tracing::warn!("{error}; listening where it was before"));
+                opened.and_then(|opened| {
+                    change(listeners, &listens, backlog).map_err(ServeError::Listen)?;
+                    *datagrams = opened;
+                    Ok(())
+                })
+            }
+            Target::Before(places) => {
+                put_back(listeners, &places.listeners, backlog);
+                *datagrams = places.datagrams;
+                Ok(())
+            }
+        };
+        Answer { outcome: done.map(|()| before), to: self.answer }
     }
 }
 
@@ -76,20 +116,21 @@ impl Answer {
     /// Tells who has asked.
     pub(super) fn send(self) {
         // Nobody waits for the answer when the asking thread has panicked.
-        let _ = self.to.send(self.result);
+        let _ = self.to.send(self.outcome);
     }
 }
 
 /// Listens in `listens` alone. The old places are left before the new ones are taken: another address of the same port
 /// may be in the way of `*`.
 fn change(listeners: &mut Vec<Listener>, listens: &[Listen], backlog: i32) -> Result<(), ListenError> {
-    let (kept, left): (Vec<_>, Vec<_>) =
-        std::mem::take(listeners).into_iter().partition(|listener| listens.contains(&listener.listen));
-    *listeners = kept;
-    let wanted: Vec<Listen> =
-        listens.iter().filter(|listen| listeners.iter().all(|open| open.listen != **listen)).cloned().collect();
-    let before: Vec<Listen> = left.iter().map(|listener| listener.listen.clone()).collect();
-    drop(left);
+    let before: Vec<Place> = listeners.iter().map(Listener::place).collect();
+    listeners.retain(|listener| listens.contains(&listener.listen));
+    // What is named again is opened again, and fails as it does at the start.
+    let is_again = |index: usize| listens[..index].contains(&listens[index]) && !listens[index].takes_any_port();
+    let wanted: Vec<Listen> = (0..listens.len())
+        .filter(|&index| is_again(index) || listeners.iter().all(|open| open.listen != listens[index]))
+        .map(|index| listens[index].clone())
+        .collect();
     let opened = Listener::open_all(&wanted, backlog);
     match opened {
         Ok(opened) => {
@@ -101,11 +142,20 @@ fn change(listeners: &mut Vec<Listener>, listens: &[Listen], backlog: i32) -> Re
         }
         Err(error) => {
             tracing::warn!("{error}; listening where it was before");
-            match Listener::open_all(&before, backlog) {
-                Ok(reopened) => listeners.extend(reopened),
-                Err(lost) => tracing::error!("{lost}: another process has taken the place meanwhile"),
-            }
+            put_back(listeners, &before, backlog);
             Err(error)
+        }
+    }
+}
+
+/// Listens in the places of before alone, as far as they can be had.
+fn put_back(listeners: &mut Vec<Listener>, before: &[Place], backlog: i32) {
+    listeners.retain(|listener| before.contains(&listener.place()));
+    let kept: Vec<Place> = listeners.iter().map(Listener::place).collect();
+    for place in before.iter().filter(|place| !kept.contains(place)) {
+        match Listener::open_again(place, backlog) {
+            Ok(listener) => listeners.push(listener),
+            Err(lost) => tracing::error!("{lost}: another process has taken the place meanwhile"),
         }
     }
 }
@@ -144,14 +194,27 @@ mod tests {
         // The same port of all addresses, which the one address is in the way of.
         change(&mut listeners, &[at("*", second)], 1).unwrap();
         assert_eq!(addresses(&listeners), [SocketAddr::from(([0, 0, 0, 0], second))]);
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let taken = at("127.0.0.1", taken.local_addr().unwrap().port());
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let taken = at("127.0.0.1", other.local_addr().unwrap().port());
         for impossible in [taken.clone(), at("192.0.2.1", first)] {
             let error = change(&mut listeners, &[at("127.0.0.1", first), impossible.clone()], 1).unwrap_err();
             assert_eq!(error.listen, impossible);
             assert_eq!(addresses(&listeners), [SocketAddr::from(([0, 0, 0, 0], second))]);
         }
+        let twice = [at("*", second), at("*", second)];
+        assert_eq!(change(&mut listeners, &twice, 1).unwrap_err().listen, twice[1]);
+        assert_eq!(addresses(&listeners), [SocketAddr::from(([0, 0, 0, 0], second))]);
         change(&mut listeners, &[], 1).unwrap();
         assert_eq!(addresses(&listeners), []);
+        // What the system has chosen is what it goes back to.
+        let any = at("127.0.0.1", 0);
+        change(&mut listeners, std::slice::from_ref(&any), 1).unwrap();
+        let chosen = addresses(&listeners);
+        change(&mut listeners, &[at("127.0.0.1", first), taken], 1).unwrap_err();
+        assert_eq!(addresses(&listeners), chosen);
+        let before: Vec<Place> = listeners.iter().map(Listener::place).collect();
+        change(&mut listeners, &[at("127.0.0.1", first)], 1).unwrap();
+        put_back(&mut listeners, &before, 1);
+        assert_eq!((addresses(&listeners), &listeners[0].listen), (chosen, &any));
     }
 }

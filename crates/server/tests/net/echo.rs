@@ -34,6 +34,8 @@ pub const SOFT_FOR: Duration = Duration::from_secs(4);
 #[derive(Default)]
 pub struct Echo {
     pub max_clients: AtomicUsize,
+    /// How often that was looked at, and, so it is told, something was taken back.
+    pub looks_at_limit: AtomicU64,
     pub idle_ms: AtomicU64,
     pub hard_bytes: AtomicUsize,
     pub soft_bytes: AtomicUsize,
@@ -368,7 +370,12 @@ impl Service for Echo {
         !self.keeps_parked.load(Ordering::Relaxed)
     }
 
+    fn taken_back(&self) -> u64 {
+        self.looks_at_limit.load(Ordering::SeqCst)
+    }
+
     fn max_clients(&self) -> usize {
+        self.looks_at_limit.fetch_add(1, Ordering::SeqCst);
         Some(self.max_clients.load(Ordering::Relaxed)).filter(|max| *max > 0).unwrap_or(10_000)
     }
 

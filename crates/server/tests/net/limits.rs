@@ -22,6 +22,16 @@ fn clients_over_the_maximum_are_told_in_their_protocol() {
 }
 
 #[test]
+fn whether_the_limit_was_taken_back_is_noted_before_it_is_looked_at() {
+    let server = Server::start();
+    for looks in 0..2 {
+        let _client = server.connect_known();
+        let noted = server.echo.peers.lock().unwrap().last().map(|peer| peer.taken_back);
+        assert_eq!(noted, Some(looks));
+    }
+}
+
+#[test]
 fn a_client_that_never_reads_is_cut_at_the_hard_limit() {
     let server = Server::start();
     let limit = 4 * 1024 * 1024;
