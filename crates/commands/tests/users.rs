@@ -3,13 +3,16 @@
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tenon_engine::Engine;
 use tenon_engine::acl::{CATEGORIES, user_line};
 use tenon_engine::args::OwnedArgs;
+use tenon_engine::changed_settings::ChangeOutside;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
 use tenon_engine::command::KeyFlags;
-use tenon_engine::config::{Loader, Machine};
+use tenon_engine::config::{Caller, Loader, Machine, Setting, ValueError};
 use tenon_engine::session::Session;
 use tenon_engine::wire::OutBuf;
 use tenon_engine::worker::Worker;
@@ -165,6 +168,69 @@ fn parentheses_in_patterns_of_selectors_are_read_as_they_were_written() {
         let again = started(Some(conf)).expect("an engine");
         assert_eq!(again.acl.find(b"al").map(|al| al.rights()), engine.acl.find(b"al").map(|al| al.rights()));
     }
+}
+
+/// What a CONFIG SET that will fail has others do meanwhile.
+struct Beside<F>(F);
+
+impl<F: FnMut(&str) -> Result<(), ValueError>> ChangeOutside for Beside<F> {
+    fn make_hold(&mut self, setting: &Setting) -> Result<(), ValueError> {
+        self.0(setting.name)
+    }
+
+    fn take_back(&mut self) {}
+}
+
+#[test]
+fn what_others_do_beside_a_change_that_fails_they_do_by_the_settings_of_before() {
+    let scratch = Scratch::new();
+    let file = scratch.write("users.acl", "user default on nopass ~* &* +@all\n");
+    let text = format!("aclfile {}\nenable-protected-configs yes\nmemcached-flush-all no\n", file.display());
+    let engine = started(Some(&scratch.write("t.conf", text))).expect("an engine");
+    let set = |pairs: &[(&[u8], &[u8])]| engine.set_config(pairs, Caller::Local);
+    set(&[(b"requirepass", b"old")]).expect("it is right");
+    let (dir, saving) = (engine.config.dir(), Arc::new(Mutex::new(None)));
+    let (weak, saves) = (Arc::downgrade(&engine), Arc::clone(&saving));
+    engine.set_config_hook(Box::new(move || {
+        let engine = weak.upgrade().expect("it is asked");
+        let (dir, saves) = (Arc::clone(&dir), Arc::clone(&saves));
+        Box::new(Beside(move |name: &str| {
+            let config = &engine.config;
+            assert!(!config.memcached_shutdown() && !config.memcached_flush_all());
+            assert_eq!((config.dbfilename().as_ref(), config.dir()), ("dump.rdb", Arc::clone(&dir)));
+            if name != "port" {
+                return Ok(());
+            }
+            assert_eq!(config.requirepass().as_ref(), "new");
+            let (begins, begun) = channel();
+            let engine = Arc::clone(&engine);
+            let saves_users = move || {
+                begins.send(()).expect("it is waited for");
+                engine.save_acl_file()
+            };
+            *saves.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::spawn(saves_users));
+            begun.recv().expect("it begins");
+            // So long that it would be done if it did not wait.
+            std::thread::sleep(Duration::from_millis(100));
+            Err(ValueError::CannotListen)
+        }))
+    }));
+    let other = scratch.0.to_str().expect("text").as_bytes();
+    set(&[
+        (b"memcached-shutdown", b"yes"),
+        (b"memcached-flush-all", b"yes"),
+        (b"dbfilename", b"other.rdb"),
+        (b"dir", other),
+        (b"requirepass", b"new"),
+        (b"port", b"1"),
+    ])
+    .expect_err("the port is taken");
+    let saved = saving.lock().unwrap_or_else(PoisonError::into_inner).take().expect("it was told");
+    saved.join().expect("it ends").expect("it can be written");
+    engine.load_acl_file(None).expect("it is right");
+    let mut client = Client::new(&engine);
+    assert!(client.run("AUTH new").starts_with("-WRONGPASS"));
+    assert_eq!(client.run("AUTH old"), "+OK\r\n", "what is saved is what holds");
 }
 
 #[test]

@@ -44,11 +44,13 @@ impl Engine {
         let mut outside = self.config_hook.get().map(|begin| begin());
         // Nobody is let in by an address that is new before a new password holds, nor without one before all else does. As long as a
         // setting may fail to hold, nobody is to lose a key or a connection for what others say.
-        let (opening, others): (Vec<_>, Vec<_>) =
-            self.config.stage(pairs, caller)?.into_iter().partition(Staged::lets_in);
+        let staged = self.config.stage(pairs, caller)?;
+        let is_about_log = staged.iter().any(|staged| staged.setting.id == SettingId::appendonly);
+        let (opening, others): (Vec<_>, Vec<_>) = staged.into_iter().partition(Staged::lets_in);
         let (secrets, others): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|staged| staged.setting.group == Group::Security);
-        let (first, mut last): (Vec<_>, Vec<_>) = others.into_iter().partition(|staged| may_not_hold(staged.setting));
+        let (first, mut last): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|staged| may_not_hold(staged.setting, is_about_log));
         last.extend(opening);
         let mut changed = Vec::new();
         let mut rights = None;
@@ -177,15 +179,19 @@ fn held_for_a_moment(setting: &Setting) -> bool {
 
 /// Whether a setting on which it depends who is let in is read anew with each client, and so held from when it was stored.
 fn holds_at_once(setting: &Setting) -> bool {
-    setting.id == SettingId::maxclients
+    matches!(setting.id, SettingId::maxclients | SettingId::memcached_auth)
 }
 
-/// Whether a setting's value may turn out not to hold, or is needed by one of which that is so: a port is taken, a log cannot
-/// begin where it is to be.
-fn may_not_hold(setting: &Setting) -> bool {
+/// Whether a setting's value may turn out not to hold, or has to before one of which that is so: a port is taken, a log that is to
+/// begin cannot begin where it is to be. All others are changed when nothing can fail any more: what is done meanwhile, a save
+/// into another directory or the end of the server, nobody could take back.
+fn may_not_hold(setting: &Setting, is_about_log: bool) -> bool {
     match setting.group {
-        Group::Network | Group::Tls | Group::Server | Group::Persistence | Group::Memcached => true,
+        Group::Network | Group::Tls => true,
         Group::Clients => setting.id == SettingId::maxclients,
+        Group::Memcached => setting.id == SettingId::memcached_auth,
+        Group::Server => setting.id == SettingId::dir && is_about_log,
+        Group::Persistence => setting.id != SettingId::dbfilename && is_about_log,
         Group::Memory
         | Group::Logging
         | Group::Security
@@ -269,7 +275,7 @@ mod tests {
         let came = Arc::new(Mutex::new(Vec::new()));
         let comes = Arc::clone(&came);
         tell_of(&engine, move |engine, setting| {
-            assert!(engine.config.memcached_auth() && engine.config.protected_mode());
+            assert!(setting.is_none() || engine.config.memcached_auth() && engine.config.protected_mode());
             // Somebody changes the user, and somebody comes.
             engine.set_user(b"default", &[b"resetkeys", b">more"]).expect("right rules");
             let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
@@ -305,6 +311,10 @@ mod tests {
         assert!(admits(b"admin") && config.memcached_auth() && config.protected_mode());
         assert_eq!(in_since(&[("requirepass", "secret"), ("port", "3")]), (true, true));
         assert!(admits(b"secret"));
+        // Who came while it was asked who he is would be asked for good.
+        config.set(&[(b"memcached-auth", b"no")], Caller::Local).expect("right");
+        assert_eq!(in_since(&[("port", "1"), ("memcached-auth", "yes")]), (false, false));
+        assert!(!config.memcached_auth());
     }
 
     #[test]

@@ -529,6 +529,19 @@ fn a_relative_dir_starts_where_the_server_was_started_wherever_it_works() {
 }
 
 #[test]
+fn a_relative_dir_starts_from_the_one_before() {
+    let scratch = Scratch::new();
+    fs::create_dir_all(scratch.0.join("x/sub")).unwrap();
+    let start = fs::canonicalize(&scratch.0).unwrap().to_str().unwrap().to_owned();
+    let config = run(&["--enable-protected-configs", "yes", "--dir", &start]).unwrap();
+    for (dir, now) in [("x", "x"), ("sub", "x/sub"), ("../..", ""), ("./x/sub", "x/sub")] {
+        set(&config, &[("dir", dir)]).unwrap();
+        assert_eq!(config.dir().trim_end_matches('/'), format!("{start}/{now}").trim_end_matches('/'));
+    }
+    assert!(set(&config, &[("dir", "x")]).is_err(), "that is not there");
+}
+
+#[test]
 fn rewrite_drops_what_flags_had_to_override() {
     let scratch = Scratch::new();
     let path = scratch.write("t.conf", "supervised upstart\nappendonly yes\nsave 900 1\nsave 60 5\n");

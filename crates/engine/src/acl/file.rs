@@ -100,6 +100,8 @@ impl Engine {
         if path.is_empty() {
             return Err(FileError::NoFile);
         }
+        // A password that a CONFIG SET is about to take back is nobody's.
+        let _applying = self.config_applying.lock();
         // The file that stays is that of the last change of users, however many save at once.
         let _changing = self.acl.changing.lock();
         let mut text = Vec::new();

@@ -242,8 +242,8 @@ impl Config {
             if let Some(setting) = find(&name) {
                 let earlier = staged.iter().rev().find(|known| known.setting.id == setting.id);
                 let current = earlier.map_or_else(|| self.value(setting), |known| known.value.clone());
-                // As in Redis relative paths start from where the server works.
-                let value = words().and_then(|words| self.read(setting, &words, &current, Path::new("")));
+                // As in Redis a relative directory starts from the one before.
+                let value = words().and_then(|words| self.read(setting, &words, &current, Path::new(&*self.dir())));
                 let known = setting.names().find(|known| known.eq_ignore_ascii_case(&name)).unwrap_or(setting.name);
                 let value = value.and_then(|value| check_support(setting, value));
                 let value = value.map_err(|error| SetError::Value(known, error))?;

@@ -141,8 +141,9 @@ impl Datagrams {
     ) -> Result<Vec<Arc<Datagrams>>, ServeError> {
         let Some((port, words)) = wanted else { return Ok(Vec::new()) };
         let mut opened = Vec::new();
-        for (index, word) in words.iter().enumerate() {
-            if *port != 0 && words[..index].contains(word) {
+        for word in words {
+            let is_again = |socket: &Arc<Datagrams>| (socket.port, &socket.word) == (*port, word);
+            if *port != 0 && opened.iter().any(is_again) {
                 return Err(ServeError::Datagrams(word.host.clone(), *port, Errno::ADDRINUSE.into()));
             }
             let before = opened.len();
@@ -150,7 +151,7 @@ impl Datagrams {
             if opened.len() > before {
                 continue;
             }
-            match Datagrams::open(word, *port, there) {
+            match Datagrams::open(word, *port, there, &opened) {
                 Ok(sockets) => {
                     for socket in sockets {
                         tracing::info!(address = %socket.local(), "listening to datagrams");
@@ -166,8 +167,17 @@ impl Datagrams {
         Ok(opened)
     }
 
-    fn open(word: &Bind, port: u16, there: &[Arc<Datagrams>]) -> std::io::Result<Vec<Datagrams>> {
-        let open = |address| Datagrams::open_at(address, word, port, there);
+    fn open(
+        word: &Bind,
+        port: u16,
+        there: &[Arc<Datagrams>],
+        opened: &[Arc<Datagrams>],
+    ) -> std::io::Result<Vec<Datagrams>> {
+        let open = |address| {
+            // One that stays may share its address for a moment with one that goes, and with no other.
+            let is_taken = opened.iter().any(|socket| socket.overlaps(address));
+            if is_taken { Err(Errno::ADDRINUSE) } else { Datagrams::open_at(address, word, port, there) }
+        };
         Ok(word.open_each(word.resolve(port)?, |errno| errno, open)?)
     }
 

@@ -176,6 +176,15 @@ fn they_are_received_elsewhere_when_that_is_asked_for() {
     assert!(matches!(listening.change(listens(), both), Err(ServeError::Datagrams(..))));
     let twice = Some((port, vec![Bind::parse("127.0.0.1"); 2]));
     assert!(matches!(listening.change(listens(), twice), Err(ServeError::Datagrams(..))));
+    // Under another word it is the same address; what is not there is in nobody's way.
+    let again = Some((port, vec![Bind::parse("127.0.0.1"), Bind::parse("-127.0.0.1")]));
+    listening.change(listens(), again).unwrap();
+    answers("127.0.0.1");
+    let localhost = Some((port, vec![Bind::parse("127.0.0.1"), Bind::parse("localhost")]));
+    assert!(matches!(listening.change(listens(), localhost), Err(ServeError::Datagrams(..))));
+    let nowhere_twice = ["-192.0.2.1", "-192.0.2.1", "127.0.0.1"].map(Bind::parse);
+    listening.change(listens(), Some((port, nowhere_twice.to_vec()))).unwrap();
+    answers("127.0.0.1");
     // 192.0.2.0/24 is kept for documentation: no machine has such an address.
     let nowhere = vec![tcp(FrontEnd::Memcached, "192.0.2.1")];
     assert!(matches!(listening.change(nowhere, at("127.0.0.2")), Err(ServeError::Listen(_))));
