@@ -54,9 +54,9 @@ fn add(of: fn(&Counts) -> &AtomicIsize, bytes: isize) {
     }
 }
 
-/// The cell of this thread; the last one is that of several.
+/// The cell of this thread.
 #[inline]
-pub(crate) fn own_cell() -> usize {
+fn own_cell() -> usize {
     // An access while the thread is torn down falls to the shared cell.
     CELL.try_with(|cell| if cell.get() == UNASSIGNED { assign(cell) } else { cell.get() }).unwrap_or(CELLS - 1)
 }

@@ -38,9 +38,9 @@ mod tests;
 
 pub use consumer::Consumer;
 #[cfg(not(all(test, loom)))]
-pub use region::{region_len, ring_in};
+pub use region::{head_in, region_len, ring_in};
 #[cfg(not(all(test, loom)))]
-pub use remains::Remains;
+pub use remains::{Found, Remains};
 
 use crate::apart::Apart;
 use crate::region::Lease;

@@ -51,6 +51,8 @@ pub trait Files: Send + Sync {
         let _ = (directory, len, want);
         Ok(None)
     }
+    /// Which file this is, as [`File::identity`] has it; nothing when there is none, or that is not known.
+    fn identity(&self, path: &Path) -> io::Result<Option<[u64; 2]>>;
     /// The last `len` bytes of a file, or all if it is shorter.
     fn read_end(&self, path: &Path, len: usize) -> io::Result<Vec<u8>>;
 }

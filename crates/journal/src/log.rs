@@ -47,14 +47,15 @@ mod trouble;
 mod writer;
 
 pub use event::{Event, Hooks, NoHooks};
-pub use left::{Left, NotBrought, bring_left};
+pub use left::{Left, NotBrought, bring_left, give_up_left};
 pub use shared::Statistics;
 pub use trouble::{Reason, words};
 
 use crate::files::{File, Kept};
-use keep::{Keep, blocks_for, mapped, memory_len};
+use keep::{Keep, blocks_for, holds_anything, mapped, memory_len};
 use shared::Shared;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -149,8 +150,18 @@ impl Log {
         let blocks = blocks_for(settings.ring_bytes);
         let start = settings.start.next_multiple_of(BLOCK_LEN as u64);
         let file_len = file.size()?;
-        let (keep, (ring, consumer)) = match (kept, mapped(&*file, start)?) {
+        let mapped = mapped(&*file, start)?;
+        let kept = match kept {
+            Some(kept) if mapped.is_none() => {
+                kept.remove();
+                hooks.event(&Event::EndsWithProcess("the file system does not tell when a file was made".to_owned()));
+                None
+            }
+            kept => kept,
+        };
+        let (keep, (ring, consumer)) = match (kept, mapped) {
             (Some(kept), Some(file)) => {
+                kept.sweep(holds_anything);
                 let keep = Keep::begin(kept, blocks);
                 let ring = ring_in(keep.region(), BLOCK_LEN, blocks, start);
                 keep.begin_file(file);
@@ -212,6 +223,15 @@ impl Log {
     /// When what was written is synced.
     pub fn policy(&self) -> Policy {
         self.shared.policy()
+    }
+
+    /// Goes on in a directory that may have been made anew: what is appended is to be found from there.
+    pub fn follow_directory(&self, directory: &Path) {
+        if let Some(keep) = &self.shared.keep
+            && let Err(error) = keep.follow(directory)
+        {
+            self.shared.keep_is_lost(&words(&error));
+        }
     }
 
     /// Changes when what was written is synced.

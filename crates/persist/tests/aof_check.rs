@@ -4,12 +4,13 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tenon_persist::aof::check::{Check, Mode};
 use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{Directory, Names};
-use tenon_persist::journal::files::Disk;
+use tenon_persist::journal::files::{Disk, Files, Want};
 use tenon_persist::journal::log::NoHooks;
-use tenon_persist::journal::{Policy, Settings};
+use tenon_persist::journal::{Log, Policy, Settings};
 
 const PING: &str = "*1\r\n$4\r\nPING\r\n";
 const MULTI: &str = "*1\r\n$5\r\nMULTI\r\n";
@@ -181,6 +182,21 @@ fn what_came_later_is_cut_off() {
         place.check(Mode::TruncateTo(1), "a.aof", false).0,
         "Start checking Old-Style AOF\nInvalid timestamp annotation\n"
     );
+}
+
+#[test]
+fn what_a_killed_server_had_not_written_goes_with_what_came_later() {
+    let place = Place::new("left", &[("a.aof", &format!("#TS:100\r\n{PING}#TS:200\r\n{PING}"))]);
+    let kept = |want| Disk.kept_memory(&place.0, Log::memory_len(&Settings::default()), want);
+    // Where the system has no such memory nothing is left in any.
+    let Ok(Some(left)) = kept(Want::Room) else { return };
+    left.region().words()[0].store(1, Ordering::Relaxed);
+    drop(left);
+    assert!(place.check(Mode::Fix, "a.aof", true).1);
+    assert!(kept(Want::Left).expect("it is free").is_some(), "nothing was cut");
+    let (text, well) = place.check(Mode::TruncateTo(150), "a.aof", false);
+    assert!(well && text.ends_with("What a killed server had confirmed and not written is given up\n"), "{text}");
+    assert!(kept(Want::Left).expect("it is free").is_none());
 }
 
 /// What the original says, but for the line that begins with an offset, which we give more exactly.

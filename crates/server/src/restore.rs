@@ -54,7 +54,6 @@ impl Found {
             return Ok(look_for_snapshot(path)?.map(|snapshot| Found::Snapshot { snapshot, begins_log: false }));
         }
         let directory = engine.open_left_log().map_err(|error| error.to_string())?;
-        directory.notes.iter().for_each(|note| tracing::info!("{note}"));
         if directory.is_empty() {
             // Redis would begin with nothing, and save that over the file some time.
             if let Some(snapshot) = look_for_snapshot(path)? {

@@ -12,10 +12,42 @@
 
 use super::sync::{AtomicU64, Ordering};
 use crate::apart::Apart;
-use crate::memory::own_cell;
+use std::sync::{Mutex, PoisonError};
 
-/// Threads that have a note; further ones have none, and what they leave unfilled ends what is found.
+/// Threads that have a note at a time; further ones have none, and what they leave unfilled ends what is found.
 pub(super) const NOTES: usize = 255;
+
+/// Numbers of notes: of threads that have ended, and the least that none has had.
+static FREE: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
+
+/// The number of a thread's note, as long as the thread is there.
+struct Own(Option<usize>);
+
+impl Own {
+    fn new() -> Own {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = free.0.pop().or_else(|| {
+            let next = free.1;
+            (next < NOTES).then(|| {
+                free.1 += 1;
+                next
+            })
+        });
+        Own(index)
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if let Some(index) = self.0 {
+            FREE.lock().unwrap_or_else(PoisonError::into_inner).0.push(index);
+        }
+    }
+}
+
+thread_local! {
+    static OWN: Own = Own::new();
+}
 
 const INTENDED: u64 = 1;
 const RESERVED: u64 = 2;
@@ -53,8 +85,8 @@ pub(super) enum Flight {
 /// The number of this thread's note, if it has one.
 #[inline]
 pub(super) fn own() -> Option<usize> {
-    let index = own_cell();
-    (index < NOTES).then_some(index)
+    // While a thread is torn down it has none.
+    OWN.try_with(|own| own.0).ok().flatten()
 }
 
 impl Note {

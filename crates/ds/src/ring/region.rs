@@ -30,6 +30,16 @@ pub fn region_len(block_len: usize, blocks: usize) -> usize {
     bytes_at(blocks) + block_len * blocks
 }
 
+/// Position behind all that was reserved of the ring in a region; nothing when the region is too short for one.
+pub fn head_in(region: &Arc<Region>) -> Option<u64> {
+    if region.len() < BLOCKS_AT {
+        return None;
+    }
+    // SAFETY: any bits are atomics, and nothing else is done to them.
+    let ends: Placed<Ends> = unsafe { Placed::in_region(region, WORDS_LEN) };
+    Some(ends.head.load(Ordering::Relaxed))
+}
+
 pub(super) fn lay_out(region: &Arc<Region>, block_len: usize, blocks: usize, lease: Lease) -> Arc<Ring> {
     // SAFETY: the parts are atomics and bytes, for which any bits are good, and do not overlap. This ring alone has what lies
     // behind the words, as it has the lease.
@@ -67,7 +77,7 @@ pub fn ring_in(region: &Arc<Region>, block_len: usize, blocks: usize, start: u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::Remains;
+    use crate::ring::{Found, Remains};
     use proptest::prelude::*;
     use std::sync::atomic::AtomicU64;
 
@@ -97,8 +107,8 @@ mod tests {
         let left = remains(&region, 32 + 18).expect("the consumer came so far");
         assert_eq!(left.before(8, 0), b"rdsecond"[..].to_vec().split_off(0));
         assert_eq!(left.before(100, 40).len(), 10);
-        assert_eq!(left.records(u64::MAX), (62, b" recordthird".to_vec()));
-        assert_eq!((left.records(57).1, left.head()), (b" record".to_vec(), 62));
+        assert_eq!(left.records(u64::MAX), Found { start: 50, end: 62, bytes: b" recordthird".to_vec() });
+        assert_eq!((left.records(57).bytes, left.head()), (b" record".to_vec(), 62));
     }
 
     #[test]
@@ -114,7 +124,26 @@ mod tests {
         drop((ring, consumer));
         assert_eq!(unfilled.at(), 20);
         let left = remains(&region, 0).expect("nothing was taken");
-        assert_eq!(left.records(u64::MAX), (10, b"0123456789".to_vec()), "of the last block nothing is known");
+        let found = Found { start: 0, end: 10, bytes: b"0123456789".to_vec() };
+        assert_eq!(left.records(u64::MAX), found, "of the last block nothing is known");
+    }
+
+    #[test]
+    fn where_the_ring_was_full_what_is_found_ends_with_a_record() {
+        let region = region();
+        let (ring, consumer) = ring_in(&region, BLOCK_LEN, BLOCKS, 0);
+        for _ in 0..10 {
+            let Err(mut claim) = ring.append(b"0123456789") else { continue };
+            ring.fill(&mut claim, b"0123456789");
+        }
+        let mut longer = ring.reserve(40);
+        assert_eq!(ring.fill(&mut longer, &[b'x'; 40]), 28);
+        // Which has the note.
+        let last = ring.reserve(3);
+        drop((ring, consumer));
+        assert_eq!(last.end(), 143);
+        let found = remains(&region, 0).expect("nothing was taken").records(u64::MAX);
+        assert_eq!((found.end, found.bytes.len()), (100, 100));
     }
 
     #[test]
@@ -150,8 +179,8 @@ mod tests {
                 unsafe { words(place, 8).as_ref() }.store(number, Ordering::Relaxed);
             }
             if let Some(left) = remains(&region, from) {
-                let (end, bytes) = left.records(u64::MAX);
-                prop_assert_eq!(end - from, bytes.len() as u64);
+                let found = left.records(u64::MAX);
+                prop_assert!(found.start <= from && found.end >= from && found.bytes.len() as u64 <= found.end - from);
                 left.before(50, 0);
             }
         }

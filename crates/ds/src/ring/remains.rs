@@ -24,6 +24,17 @@ pub struct Remains {
     head: u64,
 }
 
+/// What was found of records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where they begin: at `from`, or before it, where a record began that was taken in part and is not whole.
+    pub start: u64,
+    /// Up to here it is all that there is.
+    pub end: u64,
+    /// The records.
+    pub bytes: Vec<u8>,
+}
+
 /// Bytes that were reserved for one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch {
@@ -72,6 +83,11 @@ impl Stopped {
             };
             list.extend(Stretch::new(start, len).filter(|stretch| stretch.end <= head));
         }
+        // What another one has had is not what was intended there; and of several who intended the same one has had it at most.
+        let had: Vec<Stretch> = stopped.unfilled.iter().chain(&stopped.filled).copied().collect();
+        stopped.intended.retain(|intended| had.iter().all(|had| had.within(intended.start, intended.end) == 0));
+        stopped.intended.sort_by_key(|intended| (intended.start, intended.end));
+        stopped.intended.dedup();
         stopped
     }
 
@@ -139,25 +155,21 @@ impl Remains {
         self.bytes(start, self.from)
     }
 
-    /// The whole records behind `from` that lie before `limit`, without those that were not filled; and up to where that is all
-    /// that there is.
-    pub fn records(&self, limit: u64) -> (u64, Vec<u8>) {
+    /// The whole records behind `from` that lie before `limit`, without those that were not filled.
+    pub fn records(&self, limit: u64) -> Found {
         let (end, mut unfilled) = self.known();
         let end = end.min(limit);
         unfilled.retain(|stretch| stretch.end > self.from && stretch.start < end);
         unfilled.sort_by_key(|stretch| stretch.start);
+        let start = unfilled.first().map_or(self.from, |first| first.start.min(self.from));
         let mut bytes = Vec::new();
         let mut at = self.from;
         for stretch in unfilled {
-            if stretch.start < at {
-                // Its beginning was taken already, and nothing can follow that.
-                return (at, bytes);
-            }
-            bytes.extend(self.bytes(at, stretch.start));
-            at = stretch.end.min(end);
+            bytes.extend(self.bytes(at, stretch.start.max(at)));
+            at = stretch.end.min(end).max(at);
         }
-        bytes.extend(self.bytes(at, end));
-        (end, bytes)
+        bytes.extend(self.bytes(at, end.max(at)));
+        Found { start, end, bytes }
     }
 
     /// Up to where all is known, a record's end, and what is not filled before.
@@ -182,7 +194,9 @@ impl Remains {
             }
             base = end;
         }
-        (self.limit().max(self.from), unfilled)
+        // Behind the limit nothing has come to its place.
+        let end = if self.limit() < self.head { self.record_end(self.limit()) } else { self.head };
+        (end.max(self.from), unfilled)
     }
 
     /// The last end of a record at or before a block's start.
@@ -371,7 +385,8 @@ mod tests {
             let from = consumer.consumed();
             drop((ring, consumer));
             let remains = Remains::of(&region, BLOCK_LEN, BLOCKS, from).expect("the consumer stood there");
-            let (end, bytes) = remains.records(u64::MAX);
+            let Found { start, end, bytes } = remains.records(u64::MAX);
+            prop_assert_eq!(start, from, "whole records were taken");
 
             made.copied.sort_by_key(|record| record.start);
             let found = |record: &&Stretch| record.start >= from && record.end <= end;

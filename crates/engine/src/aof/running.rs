@@ -195,13 +195,15 @@ impl Engine {
         *self.aof.current.write() = append_only;
     }
 
-    /// Looks what there is of a log, with what a killed server had confirmed and not written put behind it.
+    /// Looks what there is of a log, and tells of it, with what a killed server had confirmed and not written put behind it.
     ///
     /// # Errors
     /// When it must not be loaded, nor begun anew.
     pub fn open_left_log(&self) -> Result<Directory, OpenError> {
         let mut directory = Directory::open(self.files(), self.aof_names())?;
         directory.bring_left(&self.log_settings())?;
+        directory.notes.iter().for_each(|note| tracing::info!("{note}"));
+        directory.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         Ok(directory)
     }
 

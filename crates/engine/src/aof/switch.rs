@@ -52,7 +52,9 @@ impl Engine {
                  a rewrite now"
             );
         }
-        let begun = directory()?.begin(&self.log_settings(), self.hooks());
+        // What a killed server has left would not be found behind this log's beginning.
+        let directory = self.open_left_log().map_err(|error| error.to_string())?;
+        let begun = directory.begin(&self.log_settings(), self.hooks());
         let append_only = Arc::new(begun.map_err(|error| error.to_string())?);
         self.set_append_only(Some(Arc::clone(&append_only)));
         self.attach_journal(Arc::new(OpenLog(Arc::clone(&append_only))));

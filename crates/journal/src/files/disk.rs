@@ -88,6 +88,14 @@ impl Files for Disk {
         Kept::of(directory, len, want)
     }
 
+    fn identity(&self, path: &Path) -> io::Result<Option<[u64; 2]>> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(identity(&metadata)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn read_end(&self, path: &Path, len: usize) -> io::Result<Vec<u8>> {
         let file = fs::File::open(path)?;
         let whole = file.metadata()?.len();
@@ -96,6 +104,12 @@ impl Files for Disk {
         file.read_exact_at(&mut bytes, whole - len as u64)?;
         Ok(bytes)
     }
+}
+
+fn identity(metadata: &fs::Metadata) -> Option<[u64; 2]> {
+    // A number of a file that was removed may be another one's later.
+    let made = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some([metadata.ino(), u64::try_from(made.as_nanos()).ok()?])
 }
 
 impl File for fs::File {
@@ -129,10 +143,7 @@ impl File for fs::File {
     }
 
     fn identity(&self) -> Option<[u64; 2]> {
-        let metadata = self.metadata().ok()?;
-        // A number of a file that was removed may be another one's later.
-        let made = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        Some([metadata.ino(), u64::try_from(made.as_nanos()).ok()?])
+        identity(&self.metadata().ok()?)
     }
 
     fn size(&self) -> io::Result<u64> {

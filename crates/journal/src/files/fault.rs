@@ -267,6 +267,10 @@ impl<F: Files> Files for Faulty<F> {
         self.inner.kept_memory(directory, len, want)
     }
 
+    fn identity(&self, path: &Path) -> io::Result<Option<[u64; 2]>> {
+        self.inner.identity(path)
+    }
+
     fn read_end(&self, path: &Path, len: usize) -> io::Result<Vec<u8>> {
         self.inner.read_end(path, len)
     }

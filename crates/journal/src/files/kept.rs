@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tenon_ds::region::Region;
+use tenon_ds::region::{Region, WORDS_LEN};
 
 const ROOT: &str = "/dev/shm";
 const PREFIX: &str = "tenon-log-";
@@ -27,8 +27,8 @@ const TMPFS: i64 = 0x0102_1994;
 const OWNER_AT: usize = 256;
 /// How long the end of a process may take that had the directory: what it had is given back one by one.
 const DYING_MAX: Duration = Duration::from_secs(1);
-/// No link is followed: others may write in the folder, too.
-const OPEN_FLAGS: i32 = (OFlags::NOFOLLOW.bits() | OFlags::CLOEXEC.bits()).cast_signed();
+/// No link is followed, and no pipe waited for: others may write in the folder, too.
+const OPEN_FLAGS: i32 = (OFlags::NOFOLLOW.bits() | OFlags::CLOEXEC.bits() | OFlags::NONBLOCK.bits()).cast_signed();
 /// The longest path that is noted.
 const PATH_MAX: usize = 2000;
 
@@ -94,8 +94,8 @@ impl Kept {
     /// # Errors
     /// When it is another process's, or what the system says.
     pub(super) fn of(directory: &Path, len: usize, want: Want) -> io::Result<Option<Kept>> {
-        let owner = fs::metadata(directory)?;
-        let path = Path::new(ROOT).join(format!("{PREFIX}{:x}-{:x}", owner.dev(), owner.ino()));
+        let path = path_of(directory)?;
+        let era = era()?;
         let Some(file) = lock(&path, want == Want::Room)? else { return Ok(None) };
         if fstatfs(&file)?.f_type != TMPFS {
             return Err(io::Error::other(format!("{ROOT} is not in memory")));
@@ -115,12 +115,57 @@ impl Kept {
                 let _ = fs::remove_file(&path);
             }
         })?;
-        let kept = Kept { region: Arc::new(region), era: era()?, place: Place::Shared { file, path } };
+        let kept = Kept { region: Arc::new(region), era, place: Place::Shared { file, path } };
         if want == Want::Room {
             kept.note_owner(directory);
-            sweep(kept.path());
         }
         Ok(Some(kept))
+    }
+
+    /// Belongs to this directory from now on: its own was removed and made anew.
+    ///
+    /// # Errors
+    /// When it cannot be found by the new one.
+    pub fn follow(&mut self, directory: &Path) -> io::Result<()> {
+        let Place::Shared { path, .. } = &mut self.place else { return Ok(()) };
+        let new = path_of(directory)?;
+        if *path != new {
+            fs::rename(&*path, &new)?;
+            *path = new;
+            self.note_owner(directory);
+        }
+        Ok(())
+    }
+
+    /// Whether whoever looks for it would find it: somebody may have removed it.
+    pub fn is_there(&self) -> bool {
+        match &self.place {
+            Place::Shared { file, path } => is_at(file, path).unwrap_or(true),
+            Place::Memory { .. } => true,
+        }
+    }
+
+    /// Removes what processes have left whose directories are gone, unless there is something to be had of it.
+    pub fn sweep(&self, holds_anything: impl Fn(&Arc<Region>) -> bool) {
+        let Place::Shared { path: own, .. } = &self.place else { return };
+        let listed = fs::read_dir(ROOT).into_iter().flatten().filter_map(Result::ok);
+        let others = listed.filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
+        for path in others.map(|entry| entry.path()).filter(|path| path != own) {
+            // Before it is locked: whoever starts in the directory must find it free.
+            if !is_orphan(&path) {
+                continue;
+            }
+            // What is somebody else's, or in use, stays.
+            let Ok(Some(file)) = open_locked(&path, false) else { continue };
+            let len = file.metadata().map_or(0, |metadata| metadata.len() as usize);
+            // The directory may be one that is mounted later.
+            let is_empty =
+                len < WORDS_LEN || Region::map(&file, len).is_ok_and(|region| !holds_anything(&Arc::new(region)));
+            if is_empty {
+                let _ = fs::remove_file(&path);
+            }
+            let _ = flock(&file, FlockOperation::Unlock);
+        }
     }
 
     fn note_owner(&self, directory: &Path) {
@@ -161,6 +206,22 @@ fn lock(path: &Path, makes: bool) -> io::Result<Option<File>> {
     }
 }
 
+/// Where that of a directory lies.
+fn path_of(directory: &Path) -> io::Result<PathBuf> {
+    let owner = fs::metadata(directory)?;
+    Ok(Path::new(ROOT).join(format!("{PREFIX}{:x}-{:x}", owner.dev(), owner.ino())))
+}
+
+/// Whether a file has this name.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let metadata = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (metadata.dev(), metadata.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 fn open_locked(path: &Path, makes: bool) -> io::Result<Option<File>> {
     loop {
         let mut options = OpenOptions::new();
@@ -182,7 +243,7 @@ fn open_locked(path: &Path, makes: bool) -> io::Result<Option<File>> {
             Err(error) => return Err(error.into()),
         }
         // Who had it may have removed it before it let go.
-        if fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == (metadata.dev(), metadata.ino())) {
+        if is_at(&file, path).unwrap_or(false) {
             return Ok(Some(file));
         }
     }
@@ -190,6 +251,10 @@ fn open_locked(path: &Path, makes: bool) -> io::Result<Option<File>> {
 
 /// Has the system keep all of the room: who touches a page that it then has not is ended.
 fn take_room(file: &File, len: u64) -> io::Result<()> {
+    if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some_and(|limit| limit < len) {
+        // The signal would end the process.
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     if file.metadata()?.len() != len {
         file.set_len(0)?;
         file.set_len(len)?;
@@ -211,25 +276,12 @@ fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/mnt").map_or(0, |metadata| metadata.ino())
 }
 
-/// Removes what processes have left whose directories are gone.
-fn sweep(own: &Path) {
-    let listed = fs::read_dir(ROOT).into_iter().flatten().filter_map(Result::ok);
-    let others = listed.filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
-    for path in others.map(|entry| entry.path()).filter(|path| path != own) {
-        // Before it is locked: whoever starts in the directory must find it free.
-        if !is_orphan(&path) {
-            continue;
-        }
-        // What is somebody else's, or in use, stays.
-        let Ok(Some(file)) = open_locked(&path, false) else { continue };
-        let _ = fs::remove_file(&path);
-        let _ = flock(&file, FlockOperation::Unlock);
-    }
-}
-
 /// Whether the directory that it belongs to is there no more, as far as this process could see it.
 fn is_orphan(path: &Path) -> bool {
     let Ok(file) = OpenOptions::new().read(true).custom_flags(OPEN_FLAGS).open(path) else { return false };
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return false;
+    }
     let mut owner = vec![0; 16 + PATH_MAX];
     if file.read_exact_at(&mut owner, (OWNER_AT * size_of::<u64>()) as u64).is_err() {
         return false;
@@ -285,21 +337,60 @@ mod tests {
 
     #[test]
     fn what_was_left_of_directories_that_are_gone_is_removed() {
-        let (Some(gone), Some(there)) = (directory("gone"), directory("there")) else { return };
-        let [of_gone, of_there] = [&gone, &there].map(|directory| {
-            let kept = kept(directory, Want::Room).expect("it is made");
-            kept.path().to_owned()
-        });
+        let Some(gone) = directory("gone") else { return };
+        // In this order: a directory that is made later may have the number of one that has gone.
+        let [there, mounted_later, other] =
+            ["there", "mounted", "other"].map(|name| directory(name).expect("there is memory"));
+        let [of_gone, of_there, of_mounted_later] =
+            [(&gone, 0), (&there, 0), (&mounted_later, 7)].map(|(directory, word)| {
+                let kept = kept(directory, Want::Room).expect("it is made");
+                kept.region().words()[9].store(word, Ordering::Relaxed);
+                kept.path().to_owned()
+            });
         let in_use = kept(&there, Want::Room).expect("it is free");
+        in_use.sweep(|_| false);
         assert!(of_gone.exists(), "its directory is there");
         drop(in_use);
         fs::remove_dir(&gone).expect("it is empty");
-        let other = directory("other").expect("there is memory");
-        kept(&other, Want::Room).expect("it is made").remove();
-        assert!(!of_gone.exists() && of_there.exists());
+        fs::remove_dir(&mounted_later).expect("it is empty");
+        let of_other = kept(&other, Want::Room).expect("it is made");
+        of_other.sweep(|region| region.words()[9].load(Ordering::Relaxed) == 7);
+        assert!(!of_gone.exists() && of_there.exists() && of_mounted_later.exists());
+        fs::remove_file(&of_mounted_later).expect("it is there");
+        of_other.remove();
         kept(&there, Want::Left).expect("it was left").remove();
         fs::remove_dir(&there).expect("it is empty");
         fs::remove_dir(&other).expect("it is empty");
+    }
+
+    #[test]
+    fn it_follows_a_directory_that_is_made_anew() {
+        let Some(directory) = directory("anew") else { return };
+        let mut own = kept(&directory, Want::Room).expect("it is made");
+        // So that the new one is another one.
+        fs::rename(&directory, directory.with_extension("old")).expect("it is there");
+        fs::create_dir(&directory).expect("it can be made");
+        own.follow(&directory).expect("it can be moved");
+        assert!(own.is_there());
+        drop(own);
+        let found = kept(&directory, Want::Left).expect("it was left");
+        fs::remove_file(found.path()).expect("it is there");
+        assert!(!found.is_there());
+        fs::remove_dir(&directory).expect("it is empty");
+        fs::remove_dir(directory.with_extension("old")).expect("it is empty");
+    }
+
+    #[test]
+    fn nobody_waits_for_what_others_put_there() {
+        let Some(directory) = directory("pipe") else { return };
+        let own = kept(&directory, Want::Room).expect("it is made");
+        let pipe = Path::new(ROOT).join(format!("{PREFIX}pipe-{}", std::process::id()));
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).expect("it can be made");
+        own.sweep(|_| true);
+        assert!(Kept::of(&directory, LEN, Want::Room).is_err(), "it is in use");
+        fs::remove_file(&pipe).expect("it is there");
+        own.remove();
+        fs::remove_dir(&directory).expect("it is empty");
     }
 
     #[test]

@@ -272,6 +272,10 @@ impl Files for Memory {
         Ok(region.map(|region| Kept::of_memory(self, directory, region)))
     }
 
+    fn identity(&self, path: &Path) -> io::Result<Option<[u64; 2]>> {
+        Ok(self.lock().names.get(path).map(|&inode| [inode as u64, 0]))
+    }
+
     fn read_end(&self, path: &Path, len: usize) -> io::Result<Vec<u8>> {
         let bytes = self.content(path).ok_or(io::ErrorKind::NotFound)?;
         Ok(bytes[bytes.len().saturating_sub(len)..].to_vec())

@@ -8,19 +8,23 @@
 //! | 0, 1 | a mark, there while the rest means something, and the number of this form |
 //! | 2, 3 | when the machine was started |
 //! | 4, 5 | bytes of the ring's blocks, and how many there are |
-//! | 8 to 13, 14 to 19 | a file each: the how manieth it is, or 0 for none, its two numbers, from which position on it is written to, and its length then |
+//! | 8 to 15, 16 to 23 | a file each: the how manieth it is, or 0 for none, its two numbers, from which position on it is written to, its length then, up to which position it is known to have been written, and, of who brings into it what was left, to which length the file is cut for that, plus 1, and from which position on |
 
 use crate::files::{File, Kept};
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tenon_ds::region::Region;
-use tenon_ds::ring::region_len;
+use tenon_ds::ring::{head_in, region_len};
 
 const MARK: u64 = u64::from_le_bytes(*b"TENONLOG");
 const FORM: u64 = 1;
 const FILES_AT: usize = 8;
-const FILE_WORDS: usize = 6;
+const FILE_WORDS: usize = 8;
+const WRITTEN: usize = 5;
+const CUT_TO: usize = 6;
+const BROUGHT_FROM: usize = 7;
 /// The one that is written to, and the one that it is gone on in.
 const FILES: usize = 2;
 
@@ -42,6 +46,38 @@ pub(super) struct Mapped {
     pub(super) begin: u64,
     /// What it held before them.
     pub(super) len: u64,
+    /// Up to here it is known to have been written.
+    pub(super) written: u64,
+    /// Somebody has begun to bring into it what was left.
+    pub(super) bringing: Option<Bringing>,
+    /// Which of the notes it is.
+    index: usize,
+}
+
+/// What is to be brought into a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bringing {
+    /// The file is cut to this length before.
+    pub(super) cut_to: u64,
+    /// From this position on.
+    pub(super) from: u64,
+}
+
+impl Mapped {
+    /// A file that is empty or has `len` bytes, and gets the records from `begin` on.
+    pub(super) fn new(identity: [u64; 2], begin: u64, len: u64) -> Mapped {
+        Mapped { identity, begin, len, written: begin, bringing: None, index: 0 }
+    }
+
+    /// The position that belongs to a length of the file.
+    pub(super) fn position(&self, len: u64) -> Option<u64> {
+        len.checked_sub(self.len)?.checked_add(self.begin)
+    }
+
+    /// The length of the file that belongs to a position.
+    pub(super) fn len_at(&self, position: u64) -> Option<u64> {
+        position.checked_sub(self.begin)?.checked_add(self.len)
+    }
 }
 
 /// Memory that outlives the process, with the notes of a log that runs.
@@ -88,10 +124,20 @@ impl Keep {
         // Never more than one switch is under way.
         let words = file_words(self.words(), free.expect("only two files are written to"));
         let [first, second] = mapped.identity;
-        for (word, value) in words[1..].iter().zip([first, second, mapped.begin, mapped.len]) {
+        for (word, value) in words[1..].iter().zip([first, second, mapped.begin, mapped.len, mapped.written, 0, 0]) {
             word.store(value, Ordering::SeqCst);
         }
         words[0].store(self.begun.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+    }
+
+    /// The file that is written to has everything before this position.
+    pub(super) fn set_written(&self, position: u64) {
+        // The first of those that are there is the one that is written to.
+        let files = (0..FILES).map(|index| file_words(self.words(), index));
+        let current = files.filter(|words| words[0].load(Ordering::Relaxed) > 0);
+        if let Some(words) = current.min_by_key(|words| words[0].load(Ordering::Relaxed)) {
+            words[WRITTEN].store(position, Ordering::Release);
+        }
     }
 
     /// All that goes into files but the last is in them.
@@ -103,6 +149,19 @@ impl Keep {
                 number.store(0, Ordering::SeqCst);
             }
         }
+    }
+
+    /// The files go on in a directory that was made anew.
+    ///
+    /// # Errors
+    /// When what is in the ring would not be found there.
+    pub(super) fn follow(&self, directory: &Path) -> io::Result<()> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), |kept| kept.follow(directory))
+    }
+
+    /// Whether it would be found.
+    pub(super) fn is_there(&self) -> bool {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_none_or(Kept::is_there)
     }
 
     /// Everything is in its files: nothing is to be found.
@@ -129,7 +188,7 @@ fn file_words(words: &[AtomicU64], index: usize) -> &[AtomicU64] {
 /// When its length is not known.
 pub(super) fn mapped(file: &dyn File, begin: u64) -> io::Result<Option<Mapped>> {
     let len = file.size()?;
-    Ok(file.identity().map(|identity| Mapped { identity, begin, len }))
+    Ok(file.identity().map(|identity| Mapped::new(identity, begin, len)))
 }
 
 /// What the notes say that a process has left, in the order of the positions; nothing if they are none, or of another time.
@@ -143,12 +202,34 @@ pub(super) fn left(kept: &Kept, blocks: usize) -> Vec<Mapped> {
     }
     let mut files: Vec<(u64, Mapped)> = (0..FILES)
         .map(|index| {
-            let [number, first, second, begin, len, _] =
+            let [number, first, second, begin, len, written, cut_to, from] =
                 std::array::from_fn(|word| file_words(words, index)[word].load(Ordering::SeqCst));
-            (number, Mapped { identity: [first, second], begin, len })
+            let bringing = cut_to.checked_sub(1).map(|cut_to| Bringing { cut_to, from });
+            (number, Mapped { identity: [first, second], begin, len, written, bringing, index })
         })
         .filter(|&(number, _)| number > 0)
         .collect();
     files.sort_by_key(|&(number, _)| number);
     files.into_iter().map(|(_, file)| file).collect()
+}
+
+/// Notes what is about to be brought into a file, so that whoever does it again knows.
+pub(super) fn note_bringing(kept: &Kept, file: &Mapped, bringing: Bringing) {
+    let words = file_words(kept.region().words(), file.index);
+    words[BROUGHT_FROM].store(bringing.from, Ordering::SeqCst);
+    words[CUT_TO].store(bringing.cut_to + 1, Ordering::SeqCst);
+}
+
+/// Has nothing be found any more.
+pub(super) fn give_up(kept: &Kept) {
+    kept.region().words()[0].store(0, Ordering::SeqCst);
+}
+
+/// Whether a region has records that are not in their file.
+pub(super) fn holds_anything(region: &Arc<Region>) -> bool {
+    let words = region.words();
+    let numbers = (0..FILES).map(|index| file_words(words, index)).filter(|words| words[0].load(Ordering::SeqCst) > 0);
+    let written = numbers.map(|words| words[WRITTEN].load(Ordering::SeqCst)).max();
+    // What cannot be understood may be of another version.
+    words[0].load(Ordering::SeqCst) != 0 && (words[1].load(Ordering::SeqCst) != FORM || written != head_in(region))
 }

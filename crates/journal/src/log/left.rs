@@ -1,14 +1,12 @@
 //! What a killed process had appended and not written comes into its files, before anybody reads them. Knows no record.
 
-use super::keep::{Mapped, blocks_for, left, memory_len};
+use super::keep::{Bringing, Mapped, blocks_for, give_up, holds_anything, left, memory_len, note_bringing};
 use super::trouble::words;
 use super::{BLOCK_LEN, Settings};
-use crate::files::{File, Files, Kept, Want};
+use crate::files::{Files, Kept, Want};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use tenon_ds::ring::Remains;
+use tenon_ds::ring::{Remains, head_in};
 
 /// So much of a file's end is compared with what the ring still has of it.
 const COMPARED: usize = 64 << 10;
@@ -20,6 +18,8 @@ pub struct Left {
     pub brought: Vec<(PathBuf, u64)>,
     /// A file that is not as it was left: nothing was put behind it, nor behind later ones.
     pub changed: Option<PathBuf>,
+    /// So many bytes had been reserved for records of which it is not known whether they are whole, or whose file is gone.
+    pub given_up: u64,
     /// Why it could not be looked whether anything was left.
     pub not_looked: Option<String>,
 }
@@ -35,11 +35,20 @@ pub struct NotBrought {
     pub error: io::Error,
 }
 
+/// What became of a file.
+enum Outcome {
+    /// It has all before this position, of which so many bytes are new.
+    Brought { end: u64, bytes: u64 },
+    /// It is not as it was left.
+    Changed,
+}
+
 /// Puts what a killed process had appended to a log in a directory, and not written, behind those of the files that it belongs
-/// to, and syncs them. Nobody else may have the directory. What was just being appended is left out: nobody was told of that.
+/// to, and syncs them. Nobody else may have the directory; `listed` are the log's increments in their order. What was just being
+/// appended is left out: nobody was told of that.
 ///
 /// # Errors
-/// When it was found and a file cannot be written.
+/// When it was found and a file cannot be looked at or written.
 pub fn bring_left(
     files: &dyn Files,
     directory: &Path,
@@ -49,83 +58,149 @@ pub fn bring_left(
     if listed.is_empty() {
         return Ok(Left::default());
     }
-    let blocks = blocks_for(settings.ring_bytes);
     let kept = match files.kept_memory(directory, memory_len(settings.ring_bytes), Want::Left) {
         Ok(Some(kept)) => kept,
         Ok(None) => return Ok(Left::default()),
         Err(error) => return Ok(Left { not_looked: Some(words(&error)), ..Left::default() }),
     };
-    let mut brought = Left::default();
-    let mapped = left(&kept, blocks);
-    for (index, file) in mapped.iter().enumerate() {
-        let limit = mapped.get(index + 1).map_or(u64::MAX, |next| next.begin);
-        // What is not on the list was replaced by a snapshot.
-        let Some((path, open)) = find(files, listed, file.identity) else { continue };
-        let not_brought = |error| NotBrought { path: path.clone(), left_in: kept.path().to_owned(), error };
-        let end = match bring(files, &kept, (&path, &*open), file, limit, blocks).map_err(not_brought)? {
-            Some((end, bytes)) => {
-                if bytes > 0 {
-                    brought.brought.push((path, bytes));
-                }
-                end
-            }
-            None => {
-                brought.changed = Some(path);
-                break;
-            }
-        };
-        if end < limit {
-            break;
-        }
-    }
+    let brought = bring_all(files, &kept, listed, blocks_for(settings.ring_bytes)).map_err(|(path, error)| {
+        let left_in = kept.path().to_owned();
+        NotBrought { path, left_in, error }
+    })?;
     // It must not come behind what the next log writes.
-    kept.region().words()[0].store(0, Ordering::SeqCst);
+    give_up(&kept);
     kept.remove();
     Ok(brought)
 }
 
-/// The file on the list that is this one.
-fn find(files: &dyn Files, listed: &[PathBuf], identity: [u64; 2]) -> Option<(PathBuf, Arc<dyn File>)> {
-    listed.iter().find_map(|path| {
-        files.len(path).ok().flatten()?;
-        let file = files.append(path).ok()?;
-        (file.identity() == Some(identity)).then(|| (path.clone(), file))
-    })
+/// Has what a killed process had appended and not written never be found, as the log was cut before it; tells whether there was
+/// any.
+///
+/// # Errors
+/// As the system has them.
+pub fn give_up_left(files: &dyn Files, directory: &Path, settings: &Settings) -> io::Result<bool> {
+    let Some(kept) = files.kept_memory(directory, memory_len(settings.ring_bytes), Want::Left)? else {
+        return Ok(false);
+    };
+    let was_there = holds_anything(kept.region());
+    give_up(&kept);
+    kept.remove();
+    Ok(was_there)
 }
 
-/// Brings what lies before `limit` into a file: up to which position, and how many bytes. Nothing when the file is not as it
-/// was left.
+fn bring_all(files: &dyn Files, kept: &Kept, listed: &[PathBuf], blocks: usize) -> Result<Left, (PathBuf, io::Error)> {
+    let mapped = left(kept, blocks);
+    let mut found = Vec::with_capacity(mapped.len());
+    for file in &mapped {
+        found.push(find(files, listed, file.identity)?);
+    }
+    let mut left = Left::default();
+    let (mut end, mut is_to_be_told) = (None, false);
+    for (index, file) in mapped.iter().enumerate() {
+        let limit = mapped.get(index + 1).map_or(u64::MAX, |next| next.begin);
+        let Some(at) = found[index] else {
+            // What is not on the list was replaced by a snapshot, if it is not the last one.
+            (end, is_to_be_told) = (Some(file.written), true);
+            continue;
+        };
+        let path = &listed[at];
+        let failed = |error| (path.clone(), error);
+        let is_followed = is_followed_by_others(files, &listed[at + 1..], &found, at + 1).map_err(failed)?;
+        let outcome = if is_followed { Ok(Outcome::Changed) } else { bring(files, kept, path, file, limit, blocks) };
+        match outcome.map_err(failed)? {
+            Outcome::Brought { end: brought, bytes } => {
+                if bytes > 0 {
+                    left.brought.push((path.clone(), bytes));
+                }
+                (end, is_to_be_told) = (Some(brought), true);
+                if brought < limit {
+                    break;
+                }
+            }
+            Outcome::Changed => {
+                left.changed = Some(path.clone());
+                is_to_be_told = false;
+                break;
+            }
+        }
+    }
+    if let (true, Some(end), Some(head)) = (is_to_be_told, end, head_in(kept.region())) {
+        left.given_up = head.saturating_sub(end);
+    }
+    Ok(left)
+}
+
+/// Which one on the list this file is.
+fn find(files: &dyn Files, listed: &[PathBuf], identity: [u64; 2]) -> Result<Option<usize>, (PathBuf, io::Error)> {
+    for (index, path) in listed.iter().enumerate() {
+        if files.identity(path).map_err(|error| (path.clone(), error))? == Some(identity) {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether somebody else has gone on in files behind one.
+fn is_followed_by_others(
+    files: &dyn Files,
+    later: &[PathBuf],
+    found: &[Option<usize>],
+    first: usize,
+) -> io::Result<bool> {
+    for (index, path) in later.iter().enumerate() {
+        if !found.contains(&Some(first + index)) && files.len(path)?.is_some_and(|len| len > 0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Brings what lies before `limit` into a file.
 fn bring(
     files: &dyn Files,
     kept: &Kept,
-    (path, file): (&Path, &dyn File),
+    path: &Path,
     mapped: &Mapped,
     limit: u64,
     blocks: usize,
-) -> io::Result<Option<(u64, u64)>> {
-    let len = file.size()?;
-    let Some(written) = len.checked_sub(mapped.len) else { return Ok(None) };
-    let from = mapped.begin + written;
-    if from >= limit {
-        return Ok((from == limit).then_some((from, 0)));
-    }
-    let Some(remains) = Remains::of(kept.region(), BLOCK_LEN, blocks, from) else { return Ok(None) };
-    let before = remains.before(COMPARED, mapped.begin);
-    if files.read_end(path, before.len())? != before {
-        return Ok(None);
-    }
-    let (end, bytes) = remains.records(limit);
-    if bytes.is_empty() {
-        return Ok(Some((end, 0)));
-    }
-    let write = || {
-        file.write_all(&bytes)?;
-        file.sync()
+) -> io::Result<Outcome> {
+    let len = files.len(path)?.unwrap_or(0);
+    // Who has brought some of it knew how the file had been left.
+    let from = match mapped.bringing {
+        Some(bringing) => Some(bringing.from),
+        // Less than it is known to have had is what somebody has cut.
+        None => mapped.position(len).filter(|&from| from >= mapped.written),
     };
-    if let Err(error) = write() {
-        // Its beginning would do no harm: the rest follows it.
-        let _ = file.truncate(len);
-        return Err(error);
+    let Some(from) = from else { return Ok(Outcome::Changed) };
+    if from >= limit {
+        return Ok(if from == limit { Outcome::Brought { end: from, bytes: 0 } } else { Outcome::Changed });
     }
-    Ok(Some((end, bytes.len() as u64)))
+    let Some(remains) = Remains::of(kept.region(), BLOCK_LEN, blocks, from) else { return Ok(Outcome::Changed) };
+    let before = remains.before(COMPARED, mapped.begin);
+    let found = remains.records(limit);
+    let Some(cut_to) = mapped.len_at(found.start) else { return Ok(Outcome::Changed) };
+    let Some(there) = len.checked_sub(cut_to) else { return Ok(Outcome::Changed) };
+    let end = |bytes: &[u8]| files.read_end(path, bytes.len()).map(|end| end == bytes);
+    if mapped.bringing.is_none() && !end(&before)? {
+        return Ok(Outcome::Changed);
+    }
+    // What is there of it already: nothing, the part of a record that is to be cut off, or what an attempt before this one has brought.
+    let there = files.read_end(path, usize::try_from(there).map_err(io::Error::other)?)?;
+    let has_part = there.len() as u64 == from - found.start;
+    let done = match found.bytes.starts_with(&there) {
+        true => there.len(),
+        false if has_part => 0,
+        false => return Ok(Outcome::Changed),
+    };
+    if found.bytes.len() == done && (found.start == from || !has_part) {
+        return Ok(Outcome::Brought { end: found.end, bytes: 0 });
+    }
+    note_bringing(kept, mapped, Bringing { cut_to, from });
+    let file = files.append(path)?;
+    if done == 0 {
+        file.truncate(cut_to)?;
+    }
+    file.write_all(&found.bytes[done..])?;
+    file.sync()?;
+    Ok(Outcome::Brought { end: found.end, bytes: (found.bytes.len() - done) as u64 })
 }

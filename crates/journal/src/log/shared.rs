@@ -21,6 +21,9 @@ pub(super) const WANTS_NONE: u64 = u64::MAX;
 /// How long the writer may not come on while there is something to write before replies wait for it.
 const BEHIND_AFTER: Duration = Duration::from_secs(1);
 
+/// How often it is looked whether the ring would be found by who comes next.
+const KEEP_LOOK: Duration = Duration::from_secs(1);
+
 /// How often it is looked whether the syncer is done, of which it tells.
 const SYNCER_LOOK: Duration = Duration::from_secs(1);
 
@@ -32,6 +35,8 @@ pub(super) struct Shared {
     pub(super) ring: Arc<Ring>,
     /// What says of the ring's memory which files it is for, where that outlives the process.
     pub(super) keep: Option<Keep>,
+    is_keep_lost: AtomicBool,
+    looked_for_keep: Mutex<Instant>,
     /// What an append has to see to besides.
     pub(super) care: AtomicU8,
     /// Something is wrong; what it is stands in `trouble`.
@@ -186,6 +191,8 @@ impl Shared {
         let shared = Shared {
             ring,
             keep,
+            is_keep_lost: AtomicBool::new(false),
+            looked_for_keep: Mutex::new(Instant::now()),
             care: AtomicU8::new(0),
             failing: AtomicBool::new(false),
             behind: AtomicBool::new(false),
@@ -321,9 +328,37 @@ impl Shared {
         self.raise_durable(position);
     }
 
+    /// Whether what is appended is found again when the process is killed.
+    pub(super) fn outlives_process(&self) -> bool {
+        self.keep.is_some() && !self.is_keep_lost.load(Ordering::Relaxed)
+    }
+
+    /// What is in the ring would not be found any more.
+    pub(super) fn keep_is_lost(&self, why: &str) {
+        if self.keep.is_some() && !self.is_keep_lost.swap(true, Ordering::Relaxed) {
+            self.hooks.event(&Event::EndsWithProcess(why.to_owned()));
+        }
+    }
+
+    /// Looks whether the ring would still be found, now and then.
+    fn watch_keep(&self, now: Instant) {
+        let Some(keep) = &self.keep else { return };
+        {
+            let mut looked = self.looked_for_keep.lock().unwrap_or_else(PoisonError::into_inner);
+            if now.saturating_duration_since(*looked) < KEEP_LOOK {
+                return;
+            }
+            *looked = now;
+        }
+        if !keep.is_there() {
+            self.keep_is_lost("somebody has removed its file");
+        }
+    }
+
     /// Looks whether the writer comes on.
     pub(super) fn watch(&self, now: Instant) {
         self.has_released();
+        self.watch_keep(now);
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         // In this order: what is appended in between is not taken for old.
         let head = self.ring.head();
@@ -404,7 +439,7 @@ impl Shared {
         Statistics {
             file_len: load(&self.counts.file_len),
             buffered: self.ring.head().saturating_sub(written),
-            outlives_process: self.keep.is_some(),
+            outlives_process: self.outlives_process(),
             sync_pending: self.control().sync.is_some(),
             delayed_syncs: load(&self.counts.delayed_syncs),
             held_up: load(&self.counts.held_up),

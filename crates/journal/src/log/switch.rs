@@ -52,7 +52,7 @@ impl Log {
         assert!(control.next_file.is_some(), "a file to go on in was prepared");
         let position = self.position();
         if let Some(keep) = &self.shared.keep {
-            keep.begin_file(Mapped { identity: control.next_identity, begin: position, len: 0 });
+            keep.begin_file(Mapped::new(control.next_identity, position, 0));
         }
         // Whoever appends behind it does so after this, and the writer reads it after what was appended.
         self.shared.switch_at.store(position, Ordering::SeqCst);

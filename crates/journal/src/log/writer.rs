@@ -237,6 +237,9 @@ impl Writer {
 
     /// So many bytes, up to `end`, are in the file.
     fn took(&mut self, end: u64, len: u64) {
+        if let Some(keep) = &self.shared.keep {
+            keep.set_written(end);
+        }
         self.consumer.take(end);
         self.file_len += len;
         self.shared.counts.file_len.store(self.file_len, Ordering::Relaxed);

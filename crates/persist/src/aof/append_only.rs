@@ -197,8 +197,6 @@ impl Directory {
     /// When files cannot be made: then what was there is as it was.
     pub fn begin(mut self, settings: &Settings, hooks: Arc<dyn Hooks>) -> Result<AppendOnly, OpenError> {
         self.make()?;
-        // It would be found no more behind this log's beginning.
-        self.bring_left(settings)?;
         let names = &self.names;
         if self.manifest.lacks_every_base() {
             // It was not loaded: the new one's commands do not run on what it did.
@@ -328,6 +326,7 @@ impl AppendOnly {
         // Somebody may have removed it.
         let hold = directory::make(&*self.files, &self.names).map_err(RewriteError::Directory)?;
         *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = hold;
+        self.log.follow_directory(&self.names.directory());
         let mut manifest = valid.clone();
         let increment = manifest.add_increment(|seq| self.names.increment(seq));
         let path = self.path(&increment);

@@ -10,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tenon_journal::files::{Files, Hold, read_short};
+use tenon_journal::{Settings, log};
 
 /// What to do beside looking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +76,30 @@ impl Check<'_> {
                 return Ok(false);
             }
         };
-        match self.manifest(path) {
-            Ok(Some(text)) => self.all_parts(path, &text),
-            Ok(None) => self.old_style(path),
+        let is_well = match self.manifest(path) {
+            Ok(Some(text)) => self.all_parts(path, &text)?,
+            Ok(None) => self.old_style(path)?,
             Err(error) => {
                 writeln!(self.out, "Cannot open file {}: {}", path.display(), words_of_error(&error))?;
-                Ok(false)
+                false
             }
+        };
+        if is_well && matches!(self.mode, Mode::TruncateTo(_)) {
+            self.give_up_left(path)?;
+        }
+        Ok(is_well)
+    }
+
+    /// What a killed server had not written yet came later than all that is in the files.
+    fn give_up_left(&mut self, path: &Path) -> io::Result<()> {
+        match log::give_up_left(self.files, directory_of(path), &Settings::default()) {
+            Ok(false) => Ok(()),
+            Ok(true) => writeln!(self.out, "What a killed server had confirmed and not written is given up"),
+            Err(error) => writeln!(
+                self.out,
+                "What a killed server had confirmed and not written comes behind that at the next start: it cannot be given up: {}",
+                words_of_error(&error)
+            ),
         }
     }
 

@@ -37,6 +37,8 @@ pub struct Directory {
     pub(super) hold: Option<Hold>,
     /// What was done that an operator wants to read.
     pub notes: Vec<String>,
+    /// What is not as it should be, likewise.
+    pub warnings: Vec<String>,
 }
 
 /// A file that is to be loaded.
@@ -179,7 +181,14 @@ impl Directory {
         let hold = hold(&*files, &names)?;
         let manifest = read_manifest(&*files, &names)?;
         let has_manifest = manifest.is_some();
-        let mut directory = Directory { files, names, manifest: manifest.unwrap_or_default(), hold, notes: Vec::new() };
+        let mut directory = Directory {
+            files,
+            names,
+            manifest: manifest.unwrap_or_default(),
+            hold,
+            notes: Vec::new(),
+            warnings: Vec::new(),
+        };
         if directory.has_old_file()? && directory.may_upgrade()? {
             directory.upgrade()?;
         } else if has_manifest {
@@ -310,7 +319,7 @@ impl Directory {
     }
 
     /// Puts what a killed server had confirmed and not yet written behind the files that it belongs to. To be called before they
-    /// are loaded.
+    /// are loaded, and before another log begins behind them.
     ///
     /// # Errors
     /// When there is such and a file cannot be written: then it is there for the next attempt.
@@ -332,13 +341,20 @@ impl Directory {
             ));
         }
         if let Some(why) = &left.not_looked {
-            self.notes
+            self.warnings
                 .push(format!("Can't look whether a killed server had confirmed something and not written it: {why}"));
         }
         if let Some(path) = &left.changed {
             let path = path.display();
-            self.notes.push(format!(
+            self.warnings.push(format!(
                 "What a killed server had confirmed and not written is given up: {path} is not as it had left it"
+            ));
+        }
+        if left.given_up > 0 {
+            self.warnings.push(format!(
+                "{} bytes that a killed server had perhaps confirmed and not written are given up: what is whole of them is not \
+                 known, or their file is gone",
+                left.given_up
             ));
         }
         Ok(())
