@@ -85,8 +85,6 @@ fn is_plain(request: &[Vec<u8>]) -> bool {
                 && !(upper(pair, 0) == "TIMEOUT" && value.parse().is_ok_and(|seconds| (1..1_000).contains(&seconds)))
                 && !["9223372036854775808", "18446744073709551615", "m"].contains(&&*value)
         }),
-        // To Redis 7.0 this id is the same as `>`.
-        "XREADGROUP" if request.iter().any(|word| word == b"18446744073709551615-18446744073709551615") => false,
         "XREAD" | "XREADGROUP" => (0..last).all(|at| {
             let is_short = |ms: f64| ms < 0.0 || (1.0..=5.0).contains(&ms);
             upper(request, at) != "BLOCK" || number(request, at + 1).is_none_or(is_short)
