@@ -10,6 +10,9 @@ use tenon_wire::resp::number::parse_i64;
 /// Longest text that is stored as an integer, in bytes: the sign and 19 digits.
 const INT_LEN_MAX: usize = 20;
 
+/// Longest number of memcached's, in bytes: 64 bits without a sign.
+const COUNTER_LEN_MAX: usize = 20;
+
 /// A string on its way into the store.
 #[derive(Debug)]
 pub enum Text<'a> {
@@ -88,6 +91,20 @@ pub fn integer(value: ValueRef<'_>) -> Option<i64> {
         ValueRef::Bytes(bytes) => parse_i64(bytes),
         ValueRef::Object(_) | ValueRef::Packed(..) => None,
     }
+}
+
+/// A number's text without the blanks that memcached's `decr` has left behind it, which makes no text shorter. What `decr` cannot
+/// have written is given as it is.
+pub fn without_blanks(text: &[u8]) -> &[u8] {
+    let [.., b' '] = text else { return text };
+    let number = text.trim_ascii_end();
+    let is_number = match number {
+        [b'0'] => true,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    let are_blanks = text[number.len()..].iter().all(|&byte| byte == b' ');
+    if is_number && are_blanks && text.len() <= COUNTER_LEN_MAX { number } else { text }
 }
 
 /// Length of a stored string in bytes.

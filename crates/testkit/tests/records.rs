@@ -588,6 +588,66 @@ fn memcached_verbs() {
 }
 
 #[test]
+fn a_counter_is_one_of_both_protocols() {
+    let mut server = InProcess::default();
+    server.prepare(&Demand { dialect: Protocol::Redis, settings: &[], fresh: true }).expect("it needs nothing");
+    let records = server.records();
+    let mut links = [server.open(Protocol::Redis), server.open(Protocol::Memcache)];
+    let refused = "-ERR value is not an integer or out of range\r\n";
+    let mut seen = 0;
+    let no_float = "-ERR value is not a valid float\r\n";
+    for (link, request, answer, logged) in [
+        (1, "set c 3 0 2\r\n10\r\n", "STORED\r\n", "#TENON:FLAGS 3, SET c 10"),
+        (1, "decr c 1\r\n", "9\r\n", "#TENON:FLAGS 3, SET c 9 "),
+        // What memcached left behind it is gone, in the log too: Redis would not read it.
+        (0, "INCR c\r\n", ":10\r\n", "#TENON:FLAGS 3, SET c 10"),
+        (0, "INCR c\r\n", ":11\r\n", "INCR c"),
+        (1, "decr c 11\r\n", "0\r\n", "#TENON:FLAGS 3, SET c 0 "),
+        (0, "DECR c\r\n", ":-1\r\n", "#TENON:FLAGS 3, SET c -1"),
+        (0, "SET c \"5 \"\r\n", "+OK\r\n", "SET c 5 "),
+        (0, "DECRBY c 2\r\n", ":3\r\n", "SET c 3"),
+        (0, "GET c\r\n", "$1\r\n3\r\n", ""),
+        (0, "SET c \"5 \" PXAT 4000000000000\r\n", "+OK\r\n", "SET c 5  PXAT 4000000000000"),
+        (0, "INCRBY c 2\r\n", ":7\r\n", "SET c 7 PXAT 4000000000000"),
+        (0, "SET c \"5  \"\r\n", "+OK\r\n", "SET c 5  "),
+        (0, "INCRBYFLOAT c 0.5\r\n", "$3\r\n5.5\r\n", "SET c 5.5"),
+        // As many digits as memcached's longest number, one more, and more than Redis counts to.
+        (0, "SET c \"1                   \"\r\n", "+OK\r\n", "SET c 1                   "),
+        (0, "INCR c\r\n", ":2\r\n", "SET c 2"),
+        (0, "SET c \"1                    \"\r\n", "+OK\r\n", "SET c 1                    "),
+        (0, "INCR c\r\n", refused, ""),
+        (0, "INCRBYFLOAT c 1\r\n", no_float, ""),
+        (0, "SET c \"9223372036854775808 \"\r\n", "+OK\r\n", "SET c 9223372036854775808 "),
+        (0, "INCR c\r\n", refused, ""),
+        (0, "INCRBYFLOAT c 1\r\n", "$19\r\n9223372036854775809\r\n", "SET c 9223372036854775809"),
+        // What memcached cannot have written is none.
+        (0, "SET c \"-1 \"\r\n", "+OK\r\n", "SET c -1 "),
+        (0, "INCR c\r\n", refused, ""),
+        (0, "SET c \"1.5 \"\r\n", "+OK\r\n", "SET c 1.5 "),
+        (0, "INCRBYFLOAT c 1\r\n", no_float, ""),
+        (0, "SET c \"07 \"\r\n", "+OK\r\n", "SET c 07 "),
+        (0, "INCRBYFLOAT c 1\r\n", no_float, ""),
+        (0, "SET c \"  \"\r\n", "+OK\r\n", "SET c   "),
+        (0, "INCR c\r\n", refused, ""),
+        (0, "SET c \"5\\t\"\r\n", "+OK\r\n", "SET c 5\\t"),
+        (0, "INCR c\r\n", refused, ""),
+        // A field is no counter of memcached's.
+        (0, "HSET h f \"5 \"\r\n", ":1\r\n", "HSET h f 5 "),
+        (0, "HINCRBY h f 1\r\n", "-ERR hash value is not an integer\r\n", ""),
+    ] {
+        links[link].send(request.as_bytes()).expect("it is open");
+        let mut reply = Vec::new();
+        while links[link].receive(&mut reply, Duration::ZERO).expect("it does not break") == Received::Bytes {}
+        assert_eq!(reply.escape_ascii().to_string(), answer.as_bytes().escape_ascii().to_string(), "{request:?}");
+        let all = records.all();
+        let came: Vec<String> = all[seen..].iter().map(|record| journal::text(record)).collect();
+        seen = all.len();
+        assert_eq!(came.join("; "), logged, "{request:?}");
+    }
+    server.finish().expect("the log leads to the same data");
+}
+
+#[test]
 fn what_becomes_of_libraries_is_part_of_its_transaction() {
     let mut server = InProcess::default();
     server.prepare(&Demand { dialect: Protocol::Redis, settings: &[], fresh: true }).expect("it needs nothing");

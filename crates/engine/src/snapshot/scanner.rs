@@ -318,7 +318,7 @@ impl<'e, W: Write> Scanner<'e, W> {
         let mut next = Some(cursor);
         while let Some(from) = next {
             bytes.clear();
-            next = write_slice(&mut bytes, &self.snapshot.file, entry, access, from);
+            next = write_slice(&mut bytes, &self.snapshot.file, entry, access, &from);
             self.put(|file| file.encoded(database, &bytes));
         }
         self.count(1);
@@ -386,7 +386,8 @@ impl<'e, W: Write> Scanner<'e, W> {
             let large = guard.as_mut().expect("it is under way");
             let entry = keyspace.entry(slot);
             let access = snapshot.access_of(entry);
-            let next = write_slice(&mut bytes, &snapshot.file, entry, access, large.cursor);
+            let next = write_slice(&mut bytes, &snapshot.file, entry, access, &large.cursor);
+            let is_done = next.is_none();
             match next {
                 Some(next) => large.cursor = next,
                 None => {
@@ -396,7 +397,7 @@ impl<'e, W: Write> Scanner<'e, W> {
             }
             drop((guard, state));
             self.put(|file| file.encoded(database, &bytes));
-            if next.is_none() {
+            if is_done {
                 return self.count(1);
             }
         }

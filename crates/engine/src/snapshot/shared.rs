@@ -280,9 +280,9 @@ impl Snapshot {
         let mut large = self.large.lock();
         let Some(large) = large.as_mut().filter(|large| large.is(shard, database, entry.key())) else { return false };
         let mut rest = Vec::new();
-        let mut cursor = Some(large.cursor);
-        while let Some(from) = cursor {
-            cursor = write_slice(&mut rest, &self.file, entry, self.access_of(entry), from);
+        let mut next = write_slice(&mut rest, &self.file, entry, self.access_of(entry), &large.cursor);
+        while let Some(from) = next {
+            next = write_slice(&mut rest, &self.file, entry, self.access_of(entry), &from);
         }
         large.status = Status::Finished(rest);
         true

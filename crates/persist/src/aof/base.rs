@@ -8,10 +8,10 @@
 //! What is beside a value comes behind it: deadlines of members, a stream's last id, its groups and what it
 //! remembers of its producers. Client flags stand in a line of Tenon's before SET.
 
-use crate::rdb::{Cursor, Stage, View, view};
+use crate::rdb::{Cursor, Part, Room, Stage, View, view};
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::entry::{EntryRef, ValueRef};
-use tenon_store::types::stream::{Block, Group, ProducerLimits, StreamId, StreamState};
+use tenon_store::types::stream::{Block, ConsumerNumber, Group, ProducerLimits, StreamId, StreamState};
 use tenon_store::types::zset::Direction;
 use tenon_store::types::{ListRef, Rope, Stream};
 use tenon_wire::resp::double::write_double;
@@ -55,13 +55,13 @@ pub(crate) fn write_library(out: &mut Vec<u8>, code: &[u8]) {
 pub(crate) fn write_entry(out: &mut Vec<u8>, entry: EntryRef<'_>) {
     let mut next = Some(Cursor::START);
     while let Some(cursor) = next {
-        next = write_slice(out, entry, cursor);
+        next = write_slice(out, entry, &cursor);
     }
 }
 
 /// Writes the next slice of a key, whole commands; gives where to go on, `None` at the end. Between two slices the value
 /// must not change.
-pub(crate) fn write_slice(out: &mut Vec<u8>, entry: EntryRef<'_>, cursor: Cursor) -> Option<Cursor> {
+pub(crate) fn write_slice(out: &mut Vec<u8>, entry: EntryRef<'_>, cursor: &Cursor) -> Option<Cursor> {
     let key = entry.key();
     let value = entry.value();
     let next = match cursor.0 {
@@ -77,11 +77,8 @@ pub(crate) fn write_slice(out: &mut Vec<u8>, entry: EntryRef<'_>, cursor: Cursor
         Stage::Elements(from) => write_elements(out, key, value, from),
         Stage::Deadlines(from) => write_deadlines(out, key, value, from),
         Stage::Blocks(from) => write_blocks(out, key, stream_of(value), from),
-        Stage::Groups(at) => write_group(out, key, stream_of(value), at),
-        Stage::Consumers(at, nth, _) => write_consumers(out, key, stream_of(value), at, nth),
+        Stage::Groups(ref name, part) => write_groups(out, key, stream_of(value), name, part),
         Stage::Producers(nth, from) => write_producers(out, key, stream_of(value), nth, from),
-        Stage::Pending(at, from) => write_pending(out, key, stream_of(value), at, from),
-        Stage::Released(at, from) => write_released(out, key, stream_of(value), at, from),
         Stage::Nobodys(..) => unreachable!("what is released is said once"),
     };
     if next.is_none()
@@ -301,11 +298,8 @@ fn write_blocks(out: &mut Vec<u8>, key: &[u8], stream: &Stream, from: StreamId) 
             max_deleted_id.as_bytes(),
         ],
     );
-    if stream.groups().len() > 0 { Some(Stage::Groups(0)) } else { behind_groups(stream) }
-}
-
-fn behind_groups(stream: &Stream) -> Option<Stage> {
-    stream.producers().map(|_| Stage::Producers(0, 0))
+    // No name is before the empty one.
+    Some(Stage::Groups(Box::default(), Part::Head))
 }
 
 fn write_block(out: &mut Vec<u8>, key: &[u8], block: &Block) {
@@ -322,46 +316,92 @@ fn write_block(out: &mut Vec<u8>, key: &[u8], block: &Block) {
     }
 }
 
-/// The group at this place and its name; nothing behind the last.
-fn group_at(stream: &Stream, at: usize) -> Option<(&[u8], &Group)> {
-    stream.groups().nth(at)
-}
-
-fn write_group(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize) -> Option<Stage> {
-    let (name, group) = group_at(stream, at)?;
-    let last_id = text_of(group.last_id());
-    let read = group.entries_read().map_or("-1".to_owned(), |read| read.to_string());
-    write_command(out, &[b"XGROUP", b"CREATE", key, name, last_id.as_bytes(), b"ENTRIESREAD", read.as_bytes()]);
-    Some(Stage::Consumers(at, 0, None))
-}
-
-fn write_consumers(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, nth: usize) -> Option<Stage> {
-    let (name, group) = group_at(stream, at)?;
-    for consumer in group.consumers().skip(nth).take(SLICE_ELEMENTS) {
-        write_command(out, &[b"XGROUP", b"CREATECONSUMER", key, name, consumer.name()]);
+/// Writes groups from a part of the one with this name on, as many as there is room for.
+fn write_groups(out: &mut Vec<u8>, key: &[u8], stream: &Stream, from: &[u8], mut part: Part) -> Option<Stage> {
+    let mut room = Room::of_slice();
+    for (name, group) in stream.groups_from(from) {
+        if !room.is_left() {
+            return Some(Stage::Groups(name.into(), Part::Head));
+        }
+        let mut slice = GroupSlice { out, key, name, group, room };
+        if let Some(next) = slice.write(part) {
+            return Some(Stage::Groups(name.into(), next));
+        }
+        room = slice.room;
+        part = Part::Head;
     }
-    let next = nth + SLICE_ELEMENTS;
-    Some(if next < group.consumers().len() {
-        Stage::Consumers(at, next, None)
-    } else {
-        Stage::Pending(at, StreamId::MIN)
-    })
+    stream.producers().map(|_| Stage::Producers(0, 0))
 }
 
-fn write_pending(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, from: StreamId) -> Option<Stage> {
-    let (name, group) = group_at(stream, at)?;
-    let mut waiting = group.pending_in(from..=StreamId::MAX);
-    for (id, pending) in waiting.by_ref().take(SLICE_ELEMENTS) {
-        let Some(consumer) = pending.consumer() else { continue };
-        let consumer = group.consumer(consumer).name();
-        let (id, time, count) = (text_of(id), pending.delivered_ms().to_string(), pending.deliveries.to_string());
-        let (time, count) = (time.as_bytes(), count.as_bytes());
-        write_command(
-            out,
-            &[
+/// A group that is written, in a slice with this much room.
+struct GroupSlice<'a> {
+    out: &'a mut Vec<u8>,
+    key: &'a [u8],
+    name: &'a [u8],
+    group: &'a Group,
+    room: Room,
+}
+
+impl GroupSlice<'_> {
+    /// Writes the group from a part on; gives where to go on when there is no more room, `None` at its end.
+    fn write(&mut self, mut part: Part) -> Option<Part> {
+        loop {
+            part = match part {
+                Part::Head => self.write_head(),
+                Part::Consumers(first, _) => self.write_consumers(first),
+                Part::Pending(from) => self.write_pending(from),
+                Part::Released(from) => return self.write_released(from),
+            };
+            if !self.room.is_left() {
+                return Some(part);
+            }
+        }
+    }
+
+    /// Writes a command, which is an element.
+    fn command(&mut self, words: &[&[u8]]) {
+        let before = self.out.len();
+        write_command(self.out, words);
+        self.room.take(self.out.len() - before);
+    }
+
+    fn write_head(&mut self) -> Part {
+        let last_id = text_of(self.group.last_id());
+        let read = self.group.entries_read().map_or("-1".to_owned(), |read| read.to_string());
+        let (key, name) = (self.key, self.name);
+        self.command(&[b"XGROUP", b"CREATE", key, name, last_id.as_bytes(), b"ENTRIESREAD", read.as_bytes()]);
+        Part::Consumers(None, None)
+    }
+
+    fn write_consumers(&mut self, first: Option<ConsumerNumber>) -> Part {
+        let group = self.group;
+        for (number, consumer) in group.consumers_from(first) {
+            if !self.room.is_left() {
+                return Part::Consumers(Some(number), None);
+            }
+            self.command(&[b"XGROUP", b"CREATECONSUMER", self.key, self.name, consumer.name()]);
+        }
+        Part::Pending(StreamId::MIN)
+    }
+
+    fn write_pending(&mut self, from: StreamId) -> Part {
+        let group = self.group;
+        for (id, pending) in group.pending_in(from..=StreamId::MAX) {
+            if !self.room.is_left() {
+                return Part::Pending(id);
+            }
+            let Some(consumer) = pending.consumer() else {
+                // It is passed over, which takes time, too.
+                self.room.take(0);
+                continue;
+            };
+            let consumer = group.consumer(consumer).name();
+            let (id, time, count) = (text_of(id), pending.delivered_ms().to_string(), pending.deliveries.to_string());
+            let (time, count) = (time.as_bytes(), count.as_bytes());
+            let words: [&[u8]; 12] = [
                 b"XCLAIM",
-                key,
-                name,
+                self.key,
+                self.name,
                 consumer,
                 b"0",
                 id.as_bytes(),
@@ -371,30 +411,26 @@ fn write_pending(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, from
                 count,
                 b"FORCE",
                 b"JUSTID",
-            ],
-        );
+            ];
+            self.command(&words);
+        }
+        Part::Released(0)
     }
-    if let Some((next, _)) = waiting.next() {
-        return Some(Stage::Pending(at, next));
-    }
-    Some(Stage::Released(at, 0))
-}
 
-/// Writes what was given back and is nobody's, those first that were first.
-fn write_released(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, from: u64) -> Option<Stage> {
-    let (name, group) = group_at(stream, at)?;
-    let mut released = group.released_from(from);
-    for (_, id) in released.by_ref().take(SLICE_ELEMENTS) {
-        let deliveries = group.pending(id).expect("what was given back is pending").deliveries;
-        let (id, count) = (text_of(id), deliveries.to_string());
-        let words: [&[u8]; 10] =
-            [b"XNACK", key, name, b"FAIL", b"IDS", b"1", id.as_bytes(), b"RETRYCOUNT", count.as_bytes(), b"FORCE"];
-        write_command(out, &words);
+    /// Writes what was given back and is nobody's, those first that were first.
+    fn write_released(&mut self, from: u64) -> Option<Part> {
+        let group = self.group;
+        for (turn, id) in group.released_from(from) {
+            if !self.room.is_left() {
+                return Some(Part::Released(turn));
+            }
+            let deliveries = group.pending(id).expect("what was given back is pending").deliveries;
+            let (id, count) = (text_of(id), deliveries.to_string());
+            let (key, name, id, count) = (self.key, self.name, id.as_bytes(), count.as_bytes());
+            self.command(&[b"XNACK", key, name, b"FAIL", b"IDS", b"1", id, b"RETRYCOUNT", count, b"FORCE"]);
+        }
+        None
     }
-    if let Some((next, _)) = released.next() {
-        return Some(Stage::Released(at, next));
-    }
-    if at + 1 < stream.groups().len() { Some(Stage::Groups(at + 1)) } else { behind_groups(stream) }
 }
 
 /// Writes how much a stream remembers of its producers, and what from this id of this one on. Redis leaves out what it

@@ -23,6 +23,6 @@ pub(crate) use encode::{View, view};
 pub use encode::{kind_of, write_value};
 pub use error::DecodeError;
 pub use payload::{LoadError, Loaded, dump, load, serialized_len};
-pub(crate) use slices::Stage;
 pub use slices::{Cursor, is_large};
+pub(crate) use slices::{Part, Room, Stage};
 pub use value::Value;

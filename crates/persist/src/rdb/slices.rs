@@ -6,9 +6,9 @@ use super::extras::{deadlines_beside, stream_with_producers, write_deadlines, wr
 use super::stream;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::entry::ValueRef;
-use tenon_store::types::stream::{Group, StreamId};
+use tenon_store::types::stream::{ConsumerNumber, Group, StreamId};
 use tenon_store::types::zset::Direction;
-use tenon_store::types::{HashRef, ListRef, Object, SetRef, ZsetRef};
+use tenon_store::types::{HashRef, ListRef, Object, SetRef, Stream, ZsetRef};
 use tenon_wire::rdb::Writer;
 
 /// Elements from which on a collection is large.
@@ -22,30 +22,37 @@ const SLICE_BYTES: usize = 64 * 1024;
 const STEP: usize = 16;
 
 /// How far the writing of a large value has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor(pub(crate) Stage);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Start,
     /// From this one on: a cursor of the table, how many members from the greatest on, a node.
     Elements(u64),
     /// A stream's blocks from the one with this first id on.
     Blocks(StreamId),
-    /// A stream's groups from this one on.
-    Groups(usize),
-    /// What waits to be acknowledged in this group, from this entry on.
-    Pending(usize, StreamId),
-    /// What was given back to this group and is nobody's, from this turn on.
-    Released(usize, u64),
-    /// A group's consumers from this one on, if it has begun from this entry on that was given to it.
-    Consumers(usize, usize, Option<StreamId>),
+    /// A stream's groups from the one with this name on, and of that from this part on. A name is found again without going
+    /// through those before it: there may be very many, each of which has little.
+    Groups(Box<[u8]>, Part),
     /// The deadlines of members from this place on.
     Deadlines(usize),
-    /// What tells that it is nobody's, from this group on, and from this turn on.
-    Nobodys(usize, u64),
+    /// What tells that it is nobody's, from the group with this name on, and of that from this turn on.
+    Nobodys(Box<[u8]>, u64),
     /// A stream's producers from this one on, and its ids from this one on.
     Producers(usize, usize),
+}
+
+/// How far the writing of a group has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Head,
+    /// What waits to be acknowledged, from this entry on.
+    Pending(StreamId),
+    /// What was given back and is nobody's, from this turn on.
+    Released(u64),
+    /// The consumers from this one on, or the first; and if it has begun, from this entry on that was given to it.
+    Consumers(Option<ConsumerNumber>, Option<StreamId>),
 }
 
 impl Cursor {
@@ -74,18 +81,28 @@ pub fn is_large(value: ValueRef<'_>) -> bool {
 }
 
 /// What a slice may still hold.
-struct Room {
+pub(crate) struct Room {
     elements: usize,
     bytes: usize,
 }
 
 impl Room {
-    fn is_left(&self) -> bool {
+    /// Nothing is in the slice.
+    pub(crate) fn of_slice() -> Room {
+        Room { elements: SLICE_ELEMENTS, bytes: SLICE_BYTES }
+    }
+
+    pub(crate) fn is_left(&self) -> bool {
         self.elements > 0 && self.bytes > 0
     }
 
-    fn take(&mut self, bytes: usize) {
-        self.elements = self.elements.saturating_sub(1);
+    /// Takes the room of an element of so many bytes.
+    pub(crate) fn take(&mut self, bytes: usize) {
+        self.take_each(1, bytes);
+    }
+
+    fn take_each(&mut self, elements: usize, bytes: usize) {
+        self.elements = self.elements.saturating_sub(elements);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
@@ -98,7 +115,7 @@ impl Room {
 /// Writes the next slice of a large value in the form of [`super::kind_of`], and behind it what Redis has no place for;
 /// gives where to go on, `None` at the end. All slices together are what [`super::write_value`] writes, but for the order
 /// of elements.
-pub(super) fn write_slice(writer: &mut Writer<'_>, value: ValueRef<'_>, cursor: Cursor) -> Option<Cursor> {
+pub(super) fn write_slice(writer: &mut Writer<'_>, value: ValueRef<'_>, cursor: &Cursor) -> Option<Cursor> {
     let stage = match cursor.0 {
         Stage::Start => {
             write_start(writer, value);
@@ -106,11 +123,8 @@ pub(super) fn write_slice(writer: &mut Writer<'_>, value: ValueRef<'_>, cursor: 
         }
         Stage::Blocks(from) => write_blocks(writer, value, from),
         Stage::Elements(from) => write_elements(writer, value, from),
-        Stage::Groups(at) => write_group(writer, value, at),
-        Stage::Pending(at, from) => write_pending(writer, value, at, from),
-        Stage::Released(at, from) => Some(write_released(writer, value, at, from)),
-        Stage::Consumers(at, nth, from) => write_consumers(writer, value, at, nth, from),
-        Stage::Nobodys(at, from) => write_nobodys(writer, value, at, from),
+        Stage::Groups(ref name, part) => write_groups(writer, value, name, part),
+        Stage::Nobodys(ref name, from) => write_nobodys(writer, value, name, from, Room::of_slice()),
         Stage::Deadlines(from) => {
             let deadlines = deadlines_beside(value).expect("there were some when the first of them were written");
             write_deadlines(writer, deadlines, from, SLICE_ELEMENTS).map(Stage::Deadlines)
@@ -142,7 +156,7 @@ fn write_start(writer: &mut Writer<'_>, value: ValueRef<'_>) {
 }
 
 fn write_elements(writer: &mut Writer<'_>, value: ValueRef<'_>, from: u64) -> Option<Stage> {
-    let mut room = Room { elements: SLICE_ELEMENTS, bytes: SLICE_BYTES };
+    let mut room = Room::of_slice();
     let next = match view(value) {
         View::List(ListRef::Chain(chain)) => {
             for (at, node) in (from..).zip(chain.iter_nodes_from(from as usize)) {
@@ -215,9 +229,14 @@ fn scan(room: &mut Room, from: u64, mut page: impl FnMut(u64, &mut Room) -> u64)
     }
 }
 
+fn stream_of(value: ValueRef<'_>) -> &Stream {
+    let View::Stream(stream) = view(value) else { unreachable!("only streams have blocks and groups") };
+    stream
+}
+
 fn write_blocks(writer: &mut Writer<'_>, value: ValueRef<'_>, from: StreamId) -> Option<Stage> {
-    let View::Stream(stream) = view(value) else { unreachable!("only streams have blocks") };
-    let mut room = Room { elements: SLICE_ELEMENTS, bytes: SLICE_BYTES };
+    let stream = stream_of(value);
+    let mut room = Room::of_slice();
     for block in stream.blocks_from(from) {
         if !room.is_left() {
             return Some(Stage::Blocks(block.first()));
@@ -226,82 +245,73 @@ fn write_blocks(writer: &mut Writer<'_>, value: ValueRef<'_>, from: StreamId) ->
         room.take(block.memory());
     }
     stream::write_state(writer, stream);
-    if stream.groups().len() > 0 { Some(Stage::Groups(0)) } else { behind_stream(value) }
+    Some(Stage::Groups(FIRST.into(), Part::Head))
 }
 
-/// What stands behind a stream, from this group on.
-fn behind_groups(value: ValueRef<'_>, at: usize) -> Option<Stage> {
-    let next = groups_from(value, at).position(|(_, group)| group.released_len() > 0);
-    next.map(|further| Stage::Nobodys(at + further, 0)).or_else(|| behind_stream(value))
-}
+/// No name is before this one.
+const FIRST: &[u8] = b"";
 
-fn behind_stream(value: ValueRef<'_>) -> Option<Stage> {
-    stream_with_producers(value).map(|_| Stage::Producers(0, 0))
-}
-
-fn write_nobodys(writer: &mut Writer<'_>, value: ValueRef<'_>, at: usize, from: u64) -> Option<Stage> {
-    let (name, group) = groups_from(value, at).next().expect("the value has not changed since the group was found");
-    match write_released_ids(writer, name, group, from, SLICE_ELEMENTS) {
-        Some(next) => Some(Stage::Nobodys(at, next)),
-        None => behind_groups(value, at + 1),
+/// Writes groups from a part of the one with this name on, as many as there is room for.
+fn write_groups(writer: &mut Writer<'_>, value: ValueRef<'_>, from: &[u8], mut part: Part) -> Option<Stage> {
+    let mut room = Room::of_slice();
+    for (name, group) in stream_of(value).groups_from(from) {
+        if !room.is_left() {
+            return Some(Stage::Groups(name.into(), Part::Head));
+        }
+        if let Some(next) = write_group(writer, name, group, part, &mut room) {
+            return Some(Stage::Groups(name.into(), next));
+        }
+        part = Part::Head;
     }
+    write_nobodys(writer, value, FIRST, 0, room)
 }
 
-fn groups_from<'v>(value: ValueRef<'v>, at: usize) -> impl ExactSizeIterator<Item = (&'v [u8], &'v Group)> {
-    let View::Stream(stream) = view(value) else { unreachable!("only streams have groups") };
-    stream.groups().skip(at)
-}
-
-fn group(value: ValueRef<'_>, at: usize) -> &Group {
-    groups_from(value, at).next().expect("the value has not changed since the group was begun").1
-}
-
-/// Begins a group.
-fn write_group(writer: &mut Writer<'_>, value: ValueRef<'_>, at: usize) -> Option<Stage> {
-    let (name, group) = groups_from(value, at).next()?;
-    stream::write_group_head(writer, name, group);
-    Some(Stage::Pending(at, StreamId::MIN))
-}
-
-fn write_pending(writer: &mut Writer<'_>, value: ValueRef<'_>, at: usize, from: StreamId) -> Option<Stage> {
-    let group = group(value, at);
-    let mut pending = group.pending_in(from..=StreamId::MAX);
-    for (id, it) in pending.by_ref().take(SLICE_ELEMENTS) {
-        stream::write_pending(writer, id, it);
-    }
-    if let Some((next, _)) = pending.next() {
-        return Some(Stage::Pending(at, next));
-    }
-    stream::write_consumer_count(writer, group);
-    Some(if stream::write_released_head(writer, group) {
-        Stage::Released(at, 0)
-    } else {
-        Stage::Consumers(at, 0, None)
-    })
-}
-
-fn write_released(writer: &mut Writer<'_>, value: ValueRef<'_>, at: usize, from: u64) -> Stage {
-    let group = group(value, at);
-    let mut released = group.released_from(from);
-    released.by_ref().take(SLICE_ELEMENTS).for_each(|(_, id)| stream::write_pending_id(writer, id));
-    match released.next() {
-        Some((next, _)) => Stage::Released(at, next),
-        // Who is called as nobody is goes on with those.
-        None => Stage::Consumers(at, 0, group.number_of(stream::NOBODY).map(|_| StreamId::MIN)),
+/// Writes a group from a part on; gives where to go on when there is no more room, `None` at its end.
+fn write_group(writer: &mut Writer<'_>, name: &[u8], group: &Group, mut part: Part, room: &mut Room) -> Option<Part> {
+    loop {
+        part = match part {
+            Part::Head => {
+                stream::write_group_head(writer, name, group);
+                room.take(name.len());
+                Part::Pending(StreamId::MIN)
+            }
+            Part::Pending(from) => {
+                for (id, pending) in group.pending_in(from..=StreamId::MAX) {
+                    if !room.is_left() {
+                        return Some(Part::Pending(id));
+                    }
+                    stream::write_pending(writer, id, pending);
+                    room.take(0);
+                }
+                stream::write_consumer_count(writer, group);
+                if stream::write_released_head(writer, group) { Part::Released(0) } else { Part::Consumers(None, None) }
+            }
+            Part::Released(from) => {
+                for (turn, id) in group.released_from(from) {
+                    if !room.is_left() {
+                        return Some(Part::Released(turn));
+                    }
+                    stream::write_pending_id(writer, id);
+                    room.take(0);
+                }
+                // Who is called as nobody is goes on with those.
+                Part::Consumers(None, group.number_of(stream::NOBODY).map(|_| StreamId::MIN))
+            }
+            Part::Consumers(first, from) => return write_consumers(writer, group, first, from, room),
+        };
     }
 }
 
 fn write_consumers(
     writer: &mut Writer<'_>,
-    value: ValueRef<'_>,
-    at: usize,
-    nth: usize,
+    group: &Group,
+    first: Option<ConsumerNumber>,
     mut from: Option<StreamId>,
-) -> Option<Stage> {
-    let mut room = Room { elements: SLICE_ELEMENTS, bytes: SLICE_BYTES };
-    for (nth, consumer) in (nth..).zip(group(value, at).consumers().skip(nth)) {
+    room: &mut Room,
+) -> Option<Part> {
+    for (number, consumer) in group.consumers_from(first) {
         if !room.is_left() {
-            return Some(Stage::Consumers(at, nth, None));
+            return Some(Part::Consumers(Some(number), from));
         }
         let from = from.take();
         if from.is_none() {
@@ -310,11 +320,37 @@ fn write_consumers(
         }
         for &id in consumer.pending().range(from.unwrap_or(StreamId::MIN)..) {
             if !room.is_left() {
-                return Some(Stage::Consumers(at, nth, Some(id)));
+                return Some(Part::Consumers(Some(number), Some(id)));
             }
             stream::write_pending_id(writer, id);
             room.take(0);
         }
     }
-    if groups_from(value, at).len() > 1 { Some(Stage::Groups(at + 1)) } else { behind_groups(value, 0) }
+    None
+}
+
+/// Writes what tells of a stream's groups that it is nobody's, as much as there is room for. A group is looked at in the room
+/// of an element.
+fn write_nobodys(
+    writer: &mut Writer<'_>,
+    value: ValueRef<'_>,
+    from: &[u8],
+    mut turn: u64,
+    mut room: Room,
+) -> Option<Stage> {
+    for (name, group) in stream_of(value).groups_from(from) {
+        if !room.is_left() {
+            return Some(Stage::Nobodys(name.into(), turn));
+        }
+        room.take(0);
+        if group.released_len() > 0 {
+            // What one field says does not depend on the room that is left.
+            if let Some(next) = write_released_ids(writer, name, group, turn, SLICE_ELEMENTS) {
+                return Some(Stage::Nobodys(name.into(), next));
+            }
+            room.take_each(SLICE_ELEMENTS.min(group.released_len()), name.len());
+        }
+        turn = 0;
+    }
+    stream_with_producers(value).map(|_| Stage::Producers(0, 0))
 }

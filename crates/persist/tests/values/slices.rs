@@ -1,10 +1,12 @@
 //! A large value that is written in slices holds what it held, and no slice is long.
 
 use super::content::{LIMITS, as_written, content, loaded};
+use std::cell::Cell;
 use tenon_ds::listpack::End;
 use tenon_ds::packed::Item;
+use tenon_ds::progress;
 use tenon_persist::aof::Reader;
-use tenon_persist::rdb::file::{Access, FileOptions, Form, write_slice};
+use tenon_persist::rdb::file::{Access, FileOptions, Form, write_entry, write_slice};
 use tenon_persist::rdb::{Cursor, Value, is_large};
 use tenon_store::entry::{Entry, Meta};
 use tenon_store::types::stream::{Acknowledgement, Group, Pending, ProducerLimits, StreamId};
@@ -28,7 +30,7 @@ fn check(value: Value, slices_min: usize) {
         let mut next = Some(Cursor::START);
         while let Some(cursor) = next {
             let before = bytes.len();
-            next = write_slice(&mut bytes, &options, entry.view(), Access::Unsaid, cursor);
+            next = write_slice(&mut bytes, &options, entry.view(), Access::Unsaid, &cursor);
             assert!(bytes.len() - before < SLICE_MAX, "a slice of {} bytes", bytes.len() - before);
             slices += 1;
         }
@@ -49,7 +51,7 @@ fn check_commands(entry: &Entry) {
     let mut next = Some(Cursor::START);
     while let Some(cursor) = next {
         let mut bytes = Vec::new();
-        next = write_slice(&mut bytes, &options, entry.view(), Access::Unsaid, cursor);
+        next = write_slice(&mut bytes, &options, entry.view(), Access::Unsaid, &cursor);
         assert!(bytes.len() < 2 * SLICE_MAX, "a slice of {} bytes", bytes.len());
         let mut reader = Reader::new(&bytes[..]);
         while reader.next().expect("a slice is whole commands").is_some() {}
@@ -168,6 +170,53 @@ fn streams_whose_groups_wait_for_much() {
         (1..=5_000).rev().for_each(|ms| group.release(StreamId::new(ms, 0), ms));
     }
     check(Value::Stream(stream), (2 * 2 * 18_982 + 2 * 5_000) / 512);
+}
+
+thread_local! {
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Steps from one call of who listens to long work to the next.
+const STEPS: usize = 256;
+
+#[test]
+fn streams_of_many_groups_are_gone_through_once() {
+    progress::listen(|_| CALLS.set(CALLS.get() + 1));
+    const GROUPS: u64 = 3_000;
+    let mut stream = Stream::default();
+    let fields = [(&b"field"[..], &b"value"[..])];
+    stream.append(StreamId::new(1, 0), fields.into_iter(), StreamLimits::new(1_000, 20));
+    for number in 0..GROUPS {
+        let mut group = Group::new(StreamId::new(number, 0), Some(number));
+        for at in 0..number % 3 {
+            let (consumer, _) = group.see_consumer(&word(at), number);
+            group.assign(StreamId::new(at, 1), Pending::of(consumer, number, 1));
+        }
+        // Of few groups something is nobody's.
+        if number % 100 == 1 {
+            group.release(StreamId::new(0, 1), number);
+        }
+        stream.add_group(format!("g{number:05}").as_bytes(), group);
+    }
+    check(Value::Stream(stream.clone()), 10);
+    let entry = Value::Stream(stream).store(|value| Entry::new(b"k", value, &Meta::default()));
+    for form in [Form::Rdb, Form::Commands] {
+        let options = FileOptions { form, compression: Compression::Off, has_checksum: false };
+        let (mut whole, mut bytes) = (Vec::new(), Vec::new());
+        write_entry(&mut whole, &options, entry.view(), Access::Unsaid);
+        let before = CALLS.get();
+        let mut slices = 0;
+        let mut next = Some(Cursor::START);
+        while let Some(cursor) = next {
+            next = write_slice(&mut bytes, &options, entry.view(), Access::Unsaid, &cursor);
+            slices += 1;
+        }
+        assert!(bytes == whole);
+        // Each has one consumer with one entry on average, and is looked at once more for what is nobody's.
+        let steps = (CALLS.get() - before) * STEPS / GROUPS as usize;
+        assert!(steps < 8, "{steps} steps for a group");
+        assert!(slices < GROUPS / 10, "{slices} slices");
+    }
 }
 
 #[test]

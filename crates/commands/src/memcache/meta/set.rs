@@ -102,9 +102,10 @@ fn storing(flags: &MetaFlags) -> Storing {
     }
 }
 
-/// The CAS token that the item is to have: one that the client has chosen, or a new one if it asks for it.
+/// The CAS token that the item is to have: one that the client has chosen, or a new one if it asks for it. As in memcached
+/// whoever chooses 0 has chosen none.
 fn cas_of(cx: &KeyCx<'_>, flags: &MetaFlags) -> Option<u64> {
-    flags.cas.or_else(|| flags.shows_cas.then(|| cx.engine().next_cas()))
+    flags.cas.filter(|&token| token != 0).or_else(|| flags.shows_cas.then(|| cx.engine().next_cas()))
 }
 
 fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, data: Data<'_>, flags: &MetaFlags, exptime: Option<i64>) -> Stored {

@@ -49,7 +49,8 @@ fn wanted(text: &[u8]) -> Result<Wanted, CmdError> {
         b">" => Ok(Wanted::New),
         b"$" => Err(LAST_IN_GROUP),
         b"+" => Err(NEWEST_IN_GROUP),
-        _ => parse_id(text, 0).map(Wanted::Given),
+        // Behind the highest id there is nothing to be given again: as in Redis it is what `>` stands for.
+        _ => parse_id(text, 0).map(|id| if id == StreamId::MAX { Wanted::New } else { Wanted::Given(id) }),
     }
 }
 

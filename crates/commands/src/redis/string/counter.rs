@@ -87,9 +87,17 @@ fn decrby(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
 
 fn add(cx: &mut KeyCx<'_>, increment: i64, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let mut sum = increment;
+    let mut counted_by_memcached = None;
     match cx.find_for_write() {
         Some(slot) => {
-            let before = string::integer(cx.string(slot)?).ok_or(CmdError::NotInteger)?;
+            let value = cx.string(slot)?;
+            let before = match string::integer(value) {
+                Some(before) => before,
+                None => {
+                    counted_by_memcached = Some(slot);
+                    integer_before_blanks(value).ok_or(CmdError::NotInteger)?
+                }
+            };
             sum = before.checked_add(increment).ok_or(CmdError::Overflow)?;
             cx.rewrite_int(slot, sum);
         }
@@ -97,7 +105,16 @@ fn add(cx: &mut KeyCx<'_>, increment: i64, reply: &mut Reply<'_>) -> Result<Effe
     }
     cx.notify(EventClass::STRING, "incrby");
     reply.int(sum);
-    Ok(Effect::Verbatim)
+    // Redis, which may read the log, would not count on from blanks.
+    Ok(counted_by_memcached.map_or(Effect::Verbatim, |slot| cx.log_string(slot)))
+}
+
+#[cold]
+fn integer_before_blanks(value: ValueRef<'_>) -> Option<i64> {
+    match value {
+        ValueRef::Bytes(text) => parse_i64(string::without_blanks(text)),
+        ValueRef::Int(_) | ValueRef::Object(_) | ValueRef::Packed(..) => None,
+    }
 }
 
 /// Adds a floating-point number.
@@ -120,7 +137,7 @@ fn incrbyfloat(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     let before = match slot.map(|slot| cx.string(slot)).transpose()? {
         None => LongDouble::ZERO,
         Some(ValueRef::Int(int)) => LongDouble::from(int),
-        Some(ValueRef::Bytes(bytes)) => LongDouble::parse(bytes).ok_or(CmdError::NotFloat)?,
+        Some(ValueRef::Bytes(bytes)) => LongDouble::parse(string::without_blanks(bytes)).ok_or(CmdError::NotFloat)?,
         Some(ValueRef::Object(_) | ValueRef::Packed(..)) => return Err(CmdError::NotFloat),
     };
     let increment = LongDouble::parse(args.get(2)).ok_or(CmdError::NotFloat)?;

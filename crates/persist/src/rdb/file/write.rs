@@ -226,13 +226,13 @@ pub fn write_slice(
     options: &FileOptions,
     entry: EntryRef<'_>,
     access: Access,
-    cursor: Cursor,
+    cursor: &Cursor,
 ) -> Option<Cursor> {
     if options.form == Form::Commands {
         return base::write_slice(out, entry, cursor);
     }
     let mut writer = rdb::Writer::new(out, options.compression);
-    if cursor == Cursor::START {
+    if *cursor == Cursor::START {
         write_head(&mut writer, entry, access);
     }
     let next = slices::write_slice(&mut writer, entry.value(), cursor);

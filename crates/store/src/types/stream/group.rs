@@ -206,6 +206,13 @@ impl Group {
         self.names.values().map(|number| &self.consumers[number]).inspect(|_| progress::count(1))
     }
 
+    /// The consumers from one on, or from the first, each with its number, in the order of their names.
+    pub fn consumers_from(&self, first: Option<ConsumerNumber>) -> impl Iterator<Item = (ConsumerNumber, &Consumer)> {
+        let from = first.map_or(Bound::Unbounded, |number| Bound::Included(self.consumer(number).name()));
+        let numbers = self.names.range::<[u8], _>((from, Bound::Unbounded));
+        numbers.map(|(_, number)| (*number, &self.consumers[number])).inspect(|_| progress::count(1))
+    }
+
     /// The number of the consumer with this name.
     pub fn number_of(&self, name: &[u8]) -> Option<ConsumerNumber> {
         self.names.get(name).copied()

@@ -9,8 +9,9 @@ use super::limits::StreamLimits;
 use super::producers::{ProducerCounts, ProducerLimits, Producers};
 use crate::types::{Collection, Object, PackedForm, ValueType};
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeInclusive};
 use tenon_ds::looks::Looks;
+use tenon_ds::progress;
 
 /// What becomes of what groups note of an entry that is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,7 +245,13 @@ impl Stream {
 
     /// The groups, in the order of their names.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = (&[u8], &Group)> {
-        self.groups.iter().map(|(name, group)| (&**name, group))
+        self.groups.iter().map(|(name, group)| (&**name, group)).inspect(|_| progress::count(1))
+    }
+
+    /// The groups from the one with this name on, in the order of their names.
+    pub fn groups_from(&self, name: &[u8]) -> impl Iterator<Item = (&[u8], &Group)> {
+        let groups = self.groups.range::<[u8], _>((Bound::Included(name), Bound::Unbounded));
+        groups.map(|(name, group)| (&**name, group)).inspect(|_| progress::count(1))
     }
 
     /// The group with this name.
