@@ -4,11 +4,10 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tenon_persist::aof::check::{Check, Mode};
 use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{Directory, Names};
-use tenon_persist::journal::files::{Disk, Files, Want};
+use tenon_persist::journal::files::{Disk, Faulty, Files, Want};
 use tenon_persist::journal::log::NoHooks;
 use tenon_persist::journal::{Log, Policy, Settings};
 
@@ -185,18 +184,35 @@ fn what_came_later_is_cut_off() {
 }
 
 #[test]
-fn what_a_killed_server_had_not_written_goes_with_what_came_later() {
-    let place = Place::new("left", &[("a.aof", &format!("#TS:100\r\n{PING}#TS:200\r\n{PING}"))]);
-    let kept = |want| Disk.kept_memory(&place.0, Log::memory_len(&Settings::default()), want);
-    // Where the system has no such memory nothing is left in any.
-    let Ok(Some(left)) = kept(Want::Room) else { return };
-    left.region().words()[0].store(1, Ordering::Relaxed);
-    drop(left);
-    assert!(place.check(Mode::Fix, "a.aof", true).1);
-    assert!(kept(Want::Left).expect("it is free").is_some(), "nothing was cut");
-    let (text, well) = place.check(Mode::TruncateTo(150), "a.aof", false);
-    assert!(well && text.ends_with("What a killed server had confirmed and not written is given up\n"), "{text}");
-    assert!(kept(Want::Left).expect("it is free").is_none());
+fn what_a_killed_server_had_not_written_is_looked_through_with_the_rest() {
+    let manifest = "file a.1.incr.aof seq 1 type i\n";
+    let file = format!("#TS:100\r\n{PING}");
+    for (to, kept) in
+        [(150, format!("{file}#TS:120\r\n{PING}")), (400, format!("{file}#TS:120\r\n{PING}#TS:300\r\n{PING}"))]
+    {
+        let place = Place::new("left", &[("a.manifest", manifest), ("a.1.incr.aof", &file)]);
+        let settings = Settings { policy: Policy::No, ..Settings::default() };
+        let memory = Disk.kept_memory(&place.0, Log::memory_len(&settings), Want::Room);
+        // Where the system has no such memory nothing is left in any.
+        let Ok(memory @ Some(_)) = memory else { return };
+        let files = Faulty::new(Disk, "write:eio".parse().expect("a plan"));
+        let open = files.append(&place.0.join("a.1.incr.aof")).expect("it is there");
+        let log = Log::start_in(memory, open, &settings, Arc::new(NoHooks)).expect("it starts");
+        log.append(format!("#TS:120\r\n{PING}").as_bytes());
+        log.append(format!("#TS:300\r\n{PING}").as_bytes());
+        log.close().expect_err("the disk takes nothing");
+        drop(log);
+        assert!(place.check(Mode::Look, "a.manifest", false).1);
+        assert_eq!(place.content("a.1.incr.aof"), file, "who only looks changes nothing");
+        let (text, well) = place.check(Mode::TruncateTo(to), "a.manifest", false);
+        assert!(
+            well && text.contains("46 bytes that a killed server had confirmed were put into a.1.incr.aof\n"),
+            "{text}"
+        );
+        assert_eq!(place.content("a.1.incr.aof"), kept);
+        let again = Disk.kept_memory(&place.0, Log::memory_len(&settings), Want::Left);
+        assert!(again.expect("it is free").is_none());
+    }
 }
 
 /// What the original says, but for the line that begins with an offset, which we give more exactly.

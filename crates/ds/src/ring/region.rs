@@ -107,7 +107,7 @@ mod tests {
         let left = remains(&region, 32 + 18).expect("the consumer came so far");
         assert_eq!(left.before(8, 0), b"rdsecond"[..].to_vec().split_off(0));
         assert_eq!(left.before(100, 40).len(), 10);
-        assert_eq!(left.records(u64::MAX), Found { start: 50, end: 62, bytes: b" recordthird".to_vec() });
+        assert_eq!(left.records(u64::MAX), Found { start: 50, end: 62, is_all: true, bytes: b" recordthird".to_vec() });
         assert_eq!((left.records(57).bytes, left.head()), (b" record".to_vec(), 62));
     }
 
@@ -124,7 +124,7 @@ mod tests {
         drop((ring, consumer));
         assert_eq!(unfilled.at(), 20);
         let left = remains(&region, 0).expect("nothing was taken");
-        let found = Found { start: 0, end: 10, bytes: b"0123456789".to_vec() };
+        let found = Found { start: 0, end: 10, is_all: false, bytes: b"0123456789".to_vec() };
         assert_eq!(left.records(u64::MAX), found, "of the last block nothing is known");
     }
 
@@ -143,7 +143,7 @@ mod tests {
         drop((ring, consumer));
         assert_eq!(last.end(), 143);
         let found = remains(&region, 0).expect("nothing was taken").records(u64::MAX);
-        assert_eq!((found.end, found.bytes.len()), (100, 100));
+        assert_eq!((found.end, found.bytes.len(), found.is_all), (100, 100, true));
     }
 
     #[test]

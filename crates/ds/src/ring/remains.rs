@@ -31,6 +31,8 @@ pub struct Found {
     pub start: u64,
     /// Up to here it is all that there is.
     pub end: u64,
+    /// Whether that is all that can have come to its place.
+    pub is_all: bool,
     /// The records.
     pub bytes: Vec<u8>,
 }
@@ -157,8 +159,8 @@ impl Remains {
 
     /// The whole records behind `from` that lie before `limit`, without those that were not filled.
     pub fn records(&self, limit: u64) -> Found {
-        let (end, mut unfilled) = self.known();
-        let end = end.min(limit);
+        let (end, mut unfilled, is_all) = self.known();
+        let (end, is_all) = (end.min(limit), is_all || end >= limit);
         unfilled.retain(|stretch| stretch.end > self.from && stretch.start < end);
         unfilled.sort_by_key(|stretch| stretch.start);
         let start = unfilled.first().map_or(self.from, |first| first.start.min(self.from));
@@ -169,11 +171,11 @@ impl Remains {
             at = stretch.end.min(end).max(at);
         }
         bytes.extend(self.bytes(at, end.max(at)));
-        Found { start, end, bytes }
+        Found { start, end, is_all, bytes }
     }
 
-    /// Up to where all is known, a record's end, and what is not filled before.
-    fn known(&self) -> (u64, Vec<Stretch>) {
+    /// Up to where all is known, a record's end, and what is not filled before; and whether nothing is behind that.
+    fn known(&self) -> (u64, Vec<Stretch>, bool) {
         let ring = &*self.ring;
         let mut stopped = Stopped::of(ring, self.head);
         let mut unfilled = stopped.unfilled.clone();
@@ -184,7 +186,7 @@ impl Remains {
             let filled = u64::from(ring.block(base).filled.load(Ordering::Relaxed));
             let missing = (end - base).checked_sub(filled);
             let Some(reserved) = missing.and_then(|missing| stopped.explain(base, end, missing)) else {
-                return (self.record_end(base), unfilled);
+                return (self.record_end(base), unfilled, false);
             };
             for stretch in reserved {
                 stopped.intended.retain(|intended| *intended != stretch);
@@ -196,7 +198,7 @@ impl Remains {
         }
         // Behind the limit nothing has come to its place.
         let end = if self.limit() < self.head { self.record_end(self.limit()) } else { self.head };
-        (end.max(self.from), unfilled)
+        (end.max(self.from), unfilled, true)
     }
 
     /// The last end of a record at or before a block's start.
@@ -385,7 +387,7 @@ mod tests {
             let from = consumer.consumed();
             drop((ring, consumer));
             let remains = Remains::of(&region, BLOCK_LEN, BLOCKS, from).expect("the consumer stood there");
-            let Found { start, end, bytes } = remains.records(u64::MAX);
+            let Found { start, end, is_all, bytes } = remains.records(u64::MAX);
             prop_assert_eq!(start, from, "whole records were taken");
 
             made.copied.sort_by_key(|record| record.start);
@@ -403,6 +405,7 @@ mod tests {
             prop_assert!(rest.is_empty(), "there is more than was appended: {threads:?}");
             let first_lost = made.appended.iter().filter(|record| record.end > end).map(|record| record.end).min();
             let uncertain = threads.iter().filter(|thread| !thread.is_plain()).count();
+            prop_assert!(!is_all || first_lost.is_none(), "{:?}", threads);
             if uncertain == 0 {
                 prop_assert_eq!(first_lost, None, "{:?}", threads);
                 prop_assert_eq!(end, remains.head());

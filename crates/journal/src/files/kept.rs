@@ -94,7 +94,10 @@ impl Kept {
     /// # Errors
     /// When it is another process's, or what the system says.
     pub(super) fn of(directory: &Path, len: usize, want: Want) -> io::Result<Option<Kept>> {
-        let path = path_of(directory)?;
+        let path = match path_of(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && want == Want::Left => return Ok(None),
+            path => path?,
+        };
         let era = era()?;
         let Some(file) = lock(&path, want == Want::Room)? else { return Ok(None) };
         if fstatfs(&file)?.f_type != TMPFS {
@@ -233,7 +236,8 @@ fn open_locked(path: &Path, makes: bool) -> io::Result<Option<File>> {
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Err(io::Error::other(format!("{} is somebody else's", path.display())));
+            let why = format!("{} is somebody else's", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}

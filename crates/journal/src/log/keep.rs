@@ -229,7 +229,8 @@ pub(super) fn give_up(kept: &Kept) {
 pub(super) fn holds_anything(region: &Arc<Region>) -> bool {
     let words = region.words();
     let numbers = (0..FILES).map(|index| file_words(words, index)).filter(|words| words[0].load(Ordering::SeqCst) > 0);
-    let written = numbers.map(|words| words[WRITTEN].load(Ordering::SeqCst)).max();
+    // Of two the first may lack what lies before the second.
+    let written = numbers.map(|words| words[WRITTEN].load(Ordering::SeqCst)).min();
     // What cannot be understood may be of another version.
     words[0].load(Ordering::SeqCst) != 0 && (words[1].load(Ordering::SeqCst) != FORM || written != head_in(region))
 }

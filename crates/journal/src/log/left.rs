@@ -1,6 +1,6 @@
 //! What a killed process had appended and not written comes into its files, before anybody reads them. Knows no record.
 
-use super::keep::{Bringing, Mapped, blocks_for, give_up, holds_anything, left, memory_len, note_bringing};
+use super::keep::{Bringing, Mapped, blocks_for, give_up, left, memory_len, note_bringing};
 use super::trouble::words;
 use super::{BLOCK_LEN, Settings};
 use crate::files::{Files, Kept, Want};
@@ -26,19 +26,24 @@ pub struct Left {
 
 /// Why what was left could not be brought into its files. All of it is there for the next attempt.
 #[derive(Debug)]
-pub struct NotBrought {
-    /// Which file.
-    pub path: PathBuf,
-    /// Where it lies meanwhile.
-    pub left_in: PathBuf,
-    /// What the system says.
-    pub error: io::Error,
+pub enum NotBrought {
+    /// It could not be looked whether there is any.
+    NotLooked(io::Error),
+    /// A file could not be looked at or written.
+    NotWritten {
+        /// Which file.
+        path: PathBuf,
+        /// Where it lies meanwhile.
+        left_in: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
 }
 
 /// What became of a file.
 enum Outcome {
-    /// It has all before this position, of which so many bytes are new.
-    Brought { end: u64, bytes: u64 },
+    /// It has all before this position, of which so many bytes are new; and whether that is all there was.
+    Brought { end: u64, bytes: u64, is_all: bool },
     /// It is not as it was left.
     Changed,
 }
@@ -55,37 +60,23 @@ pub fn bring_left(
     listed: &[PathBuf],
     settings: &Settings,
 ) -> Result<Left, NotBrought> {
-    if listed.is_empty() {
-        return Ok(Left::default());
-    }
     let kept = match files.kept_memory(directory, memory_len(settings.ring_bytes), Want::Left) {
         Ok(Some(kept)) => kept,
         Ok(None) => return Ok(Left::default()),
-        Err(error) => return Ok(Left { not_looked: Some(words(&error)), ..Left::default() }),
+        // Nobody who starts here will overwrite it.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Ok(Left { not_looked: Some(words(&error)), ..Left::default() });
+        }
+        Err(error) => return Err(NotBrought::NotLooked(error)),
     };
     let brought = bring_all(files, &kept, listed, blocks_for(settings.ring_bytes)).map_err(|(path, error)| {
         let left_in = kept.path().to_owned();
-        NotBrought { path, left_in, error }
+        NotBrought::NotWritten { path, left_in, error }
     })?;
     // It must not come behind what the next log writes.
     give_up(&kept);
     kept.remove();
     Ok(brought)
-}
-
-/// Has what a killed process had appended and not written never be found, as the log was cut before it; tells whether there was
-/// any.
-///
-/// # Errors
-/// As the system has them.
-pub fn give_up_left(files: &dyn Files, directory: &Path, settings: &Settings) -> io::Result<bool> {
-    let Some(kept) = files.kept_memory(directory, memory_len(settings.ring_bytes), Want::Left)? else {
-        return Ok(false);
-    };
-    let was_there = holds_anything(kept.region());
-    give_up(&kept);
-    kept.remove();
-    Ok(was_there)
 }
 
 fn bring_all(files: &dyn Files, kept: &Kept, listed: &[PathBuf], blocks: usize) -> Result<Left, (PathBuf, io::Error)> {
@@ -95,37 +86,43 @@ fn bring_all(files: &dyn Files, kept: &Kept, listed: &[PathBuf], blocks: usize) 
         found.push(find(files, listed, file.identity)?);
     }
     let mut left = Left::default();
-    let (mut end, mut is_to_be_told) = (None, false);
+    let mut known_to = None;
     for (index, file) in mapped.iter().enumerate() {
         let limit = mapped.get(index + 1).map_or(u64::MAX, |next| next.begin);
         let Some(at) = found[index] else {
             // What is not on the list was replaced by a snapshot, if it is not the last one.
-            (end, is_to_be_told) = (Some(file.written), true);
+            known_to = Some(file.written);
             continue;
         };
         let path = &listed[at];
         let failed = |error| (path.clone(), error);
+        let head = head_in(kept.region()).unwrap_or(u64::MAX);
+        if file.written >= limit.min(head) && file.bringing.is_none() {
+            // Nothing was left, whatever has become of the file since.
+            known_to = None;
+            continue;
+        }
         let is_followed = is_followed_by_others(files, &listed[at + 1..], &found, at + 1).map_err(failed)?;
         let outcome = if is_followed { Ok(Outcome::Changed) } else { bring(files, kept, path, file, limit, blocks) };
         match outcome.map_err(failed)? {
-            Outcome::Brought { end: brought, bytes } => {
+            Outcome::Brought { end, bytes, is_all } => {
                 if bytes > 0 {
                     left.brought.push((path.clone(), bytes));
                 }
-                (end, is_to_be_told) = (Some(brought), true);
-                if brought < limit {
+                known_to = (!is_all).then_some(end);
+                if end < limit {
                     break;
                 }
             }
             Outcome::Changed => {
                 left.changed = Some(path.clone());
-                is_to_be_told = false;
+                known_to = None;
                 break;
             }
         }
     }
-    if let (true, Some(end), Some(head)) = (is_to_be_told, end, head_in(kept.region())) {
-        left.given_up = head.saturating_sub(end);
+    if let (Some(known_to), Some(head)) = (known_to, head_in(kept.region())) {
+        left.given_up = head.saturating_sub(known_to);
     }
     Ok(left)
 }
@@ -173,7 +170,8 @@ fn bring(
     };
     let Some(from) = from else { return Ok(Outcome::Changed) };
     if from >= limit {
-        return Ok(if from == limit { Outcome::Brought { end: from, bytes: 0 } } else { Outcome::Changed });
+        let nothing = Outcome::Brought { end: from, bytes: 0, is_all: true };
+        return Ok(if from == limit { nothing } else { Outcome::Changed });
     }
     let Some(remains) = Remains::of(kept.region(), BLOCK_LEN, blocks, from) else { return Ok(Outcome::Changed) };
     let before = remains.before(COMPARED, mapped.begin);
@@ -193,14 +191,15 @@ fn bring(
         false => return Ok(Outcome::Changed),
     };
     if found.bytes.len() == done && (found.start == from || !has_part) {
-        return Ok(Outcome::Brought { end: found.end, bytes: 0 });
+        return Ok(Outcome::Brought { end: found.end, bytes: 0, is_all: found.is_all });
     }
     note_bringing(kept, mapped, Bringing { cut_to, from });
     let file = files.append(path)?;
-    if done == 0 {
+    // To cut it where it ends would give back the room that was kept for what comes.
+    if done == 0 && len > cut_to {
         file.truncate(cut_to)?;
     }
     file.write_all(&found.bytes[done..])?;
     file.sync()?;
-    Ok(Outcome::Brought { end: found.end, bytes: (found.bytes.len() - done) as u64 })
+    Ok(Outcome::Brought { end: found.end, bytes: (found.bytes.len() - done) as u64, is_all: found.is_all })
 }

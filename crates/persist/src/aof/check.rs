@@ -9,8 +9,9 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use tenon_journal::Settings;
 use tenon_journal::files::{Files, Hold, read_short};
-use tenon_journal::{Settings, log};
+use tenon_journal::log::{self, NotBrought};
 
 /// What to do beside looking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,22 +85,28 @@ impl Check<'_> {
                 false
             }
         };
-        if is_well && matches!(self.mode, Mode::TruncateTo(_)) {
-            self.give_up_left(path)?;
-        }
         Ok(is_well)
     }
 
-    /// What a killed server had not written yet came later than all that is in the files.
-    fn give_up_left(&mut self, path: &Path) -> io::Result<()> {
-        match log::give_up_left(self.files, directory_of(path), &Settings::default()) {
-            Ok(false) => Ok(()),
-            Ok(true) => writeln!(self.out, "What a killed server had confirmed and not written is given up"),
-            Err(error) => writeln!(
-                self.out,
-                "What a killed server had confirmed and not written comes behind that at the next start: it cannot be given up: {}",
-                words_of_error(&error)
-            ),
+    /// Has what a killed server had confirmed and not written stand in the files that it belongs to, before they are looked
+    /// through: a start would put it there. Tells whether that could be done.
+    fn bring_left(&mut self, directory: &Path, increments: &[PathBuf]) -> io::Result<bool> {
+        match log::bring_left(self.files, directory, increments, &Settings::default()) {
+            Ok(left) => {
+                for (path, bytes) in &left.brought {
+                    writeln!(
+                        self.out,
+                        "{bytes} bytes that a killed server had confirmed were put into {}",
+                        path.display()
+                    )?;
+                }
+                Ok(true)
+            }
+            Err(NotBrought::NotLooked(error) | NotBrought::NotWritten { error, .. }) => {
+                let why = words_of_error(&error);
+                writeln!(self.out, "What a killed server had confirmed cannot be put into its files: {why}")?;
+                Ok(false)
+            }
         }
     }
 
@@ -142,6 +149,10 @@ impl Check<'_> {
         };
         let directory = path.parent().unwrap_or(Path::new(""));
         let path_of = |entry: &Entry| directory.join(OsStr::from_bytes(&entry.name));
+        let increments: Vec<PathBuf> = manifest.increments.iter().map(path_of).collect();
+        if self.mode != Mode::Look && !self.bring_left(directory_of(path), &increments)? {
+            return Ok(false);
+        }
         let parts: Vec<(&Entry, PathBuf)> = manifest.to_load().map(|entry| (entry, path_of(entry))).collect();
         // An increment is listed before it is gone on with: empty ones may follow the last. Behind one that may be torn a
         // log can have begun anew.

@@ -22,8 +22,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tenon_journal::Settings;
 use tenon_journal::files::{Files, Hold, read_short};
-use tenon_journal::{Settings, log};
+use tenon_journal::log::{self, NotBrought};
 
 /// Longest manifest that is read, in bytes.
 const MANIFEST_MAX: u64 = 64 << 20;
@@ -326,13 +327,15 @@ impl Directory {
     pub fn bring_left(&mut self, settings: &Settings) -> Result<(), OpenError> {
         let listed: Vec<PathBuf> = self.manifest.to_load().map(|entry| self.path(entry)).collect();
         let left = log::bring_left(&*self.files, &self.names.directory(), &listed, settings);
-        let left = left.map_err(|not| {
-            let what = format!(
+        let left = left.map_err(|not| match not {
+            NotBrought::NotLooked(error) => {
+                tried("Can't look whether a killed server had confirmed something and not written it")(error)
+            }
+            NotBrought::NotWritten { path, left_in, error } => tried(format!(
                 "Can't write what a killed server had confirmed behind {} (it lies in {}; to start without it remove that)",
-                not.path.display(),
-                not.left_in.display()
-            );
-            tried(what)(not.error)
+                path.display(),
+                left_in.display()
+            ))(error),
         })?;
         for (path, bytes) in &left.brought {
             let path = path.display();

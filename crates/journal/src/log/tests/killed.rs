@@ -60,6 +60,8 @@ fn what_was_not_written_is_found_once() {
     fixture.log.append(b"three,");
     let files = kill(fixture);
     assert_eq!(content(&files, 0), "one,");
+    // Nothing is to be cut off, which would give back the room that was kept for this.
+    files.set("truncate:eio".parse().expect("a plan"));
     assert_eq!(brought(&files, &[0]), of(&[(0, 10)]));
     assert_eq!(content(&files, 0), "one,two,three,");
     assert_eq!(brought(&files, &[0]), Left::default());
@@ -172,6 +174,46 @@ fn what_somebody_has_cut_off_does_not_come_again() {
 }
 
 #[test]
+fn where_nothing_was_left_nothing_is_told() {
+    let fixture = start_kept("");
+    fixture.log.append(b"one,");
+    until(|| fixture.log.written() == fixture.log.position());
+    fixture.log.shared.keep.as_ref().expect("it has memory").leave();
+    fixture.log.close().expect("nothing fails");
+    let files = kill_closed(fixture);
+    files.append(&path(0)).expect("it is there").write_all(b"another server's,").expect("there is room");
+    assert_eq!(brought(&files, &[0]), Left::default());
+}
+
+#[test]
+fn what_found_no_room_was_confirmed_to_nobody() {
+    let fixture = start_kept("write:eio");
+    fixture.log.append(b"one,");
+    let ring = &fixture.log.shared.ring;
+    let long = vec![b'x'; 100_000];
+    let mut claim = ring.reserve(long.len());
+    assert!(ring.fill(&mut claim, &long) < long.len());
+    fixture.log.shared.keep.as_ref().expect("it has memory").leave();
+    let _ = fixture.log.close();
+    let files = kill_closed(fixture);
+    assert_eq!(brought(&files, &[0]), of(&[(0, 4)]));
+}
+
+#[test]
+fn what_a_switch_has_left_in_the_first_file_is_something() {
+    let fixture = start_kept("");
+    let next = fixture.next_file(1);
+    fixture.files.set("write:eio".parse().expect("a plan"));
+    fixture.log.append(b"one,");
+    fixture.log.prepare_switch(next).expect("no switch is under way");
+    fixture.log.cut();
+    let files = kill(fixture);
+    let kept = files.kept_memory(Path::new("d"), Log::memory_len(&settings(Policy::No)), Want::Left);
+    assert!(holds_anything(kept.expect("nothing fails").expect("it was left").region()));
+    assert_eq!(brought(&files, &[0, 1]), of(&[(0, 4)]));
+}
+
+#[test]
 fn nothing_is_put_before_what_others_have_gone_on_with() {
     let fixture = start_kept("write:eio");
     fixture.log.append(b"one,");
@@ -249,7 +291,8 @@ fn what_cannot_be_written_is_there_for_the_next_attempt() {
     for plan in ["write:enospc", "write:torn@1", "sync:eio"] {
         files.set(plan.parse().expect("a plan"));
         let error = bring(&files, &[0]).expect_err(plan);
-        assert_eq!((error.path, error.left_in), (path(0), PathBuf::from("d")));
+        let NotBrought::NotWritten { path: of, left_in, .. } = error else { panic!("{error:?}") };
+        assert_eq!((of, left_in), (path(0), PathBuf::from("d")));
     }
     files.set("".parse().expect("a plan"));
     brought(&files, &[0]);
