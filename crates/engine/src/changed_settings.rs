@@ -48,7 +48,7 @@ impl Engine {
         let is_about_log = staged.iter().any(|staged| staged.setting.id == SettingId::appendonly);
         let (opening, others): (Vec<_>, Vec<_>) = staged.into_iter().partition(Staged::lets_in);
         let (secrets, others): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|staged| staged.setting.group == Group::Security);
+            others.into_iter().partition(|staged| staged.setting.id == SettingId::requirepass);
         let (first, mut last): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|staged| may_not_hold(staged.setting, is_about_log));
         last.extend(opening);

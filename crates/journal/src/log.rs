@@ -47,7 +47,7 @@ mod trouble;
 mod writer;
 
 pub use event::{Event, Hooks, NoHooks};
-pub use left::{Left, NotBrought, bring_left};
+pub use left::{Left, NotBrought, Unlisted, bring_left, is_left};
 pub use shared::Statistics;
 pub use trouble::{Reason, words};
 

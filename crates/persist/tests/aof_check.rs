@@ -190,7 +190,15 @@ fn what_a_killed_server_had_not_written_is_looked_through_with_the_rest() {
     for (to, kept) in
         [(150, format!("{file}#TS:120\r\n{PING}")), (400, format!("{file}#TS:120\r\n{PING}#TS:300\r\n{PING}"))]
     {
-        let place = Place::new("left", &[("a.manifest", manifest), ("a.1.incr.aof", &file)]);
+        let place = Place::new(
+            "left",
+            &[
+                ("a.manifest", manifest),
+                ("other.manifest", "file b.1.incr.aof seq 1 type i\n"),
+                ("b.1.incr.aof", ""),
+                ("a.1.incr.aof", &file),
+            ],
+        );
         let settings = Settings { policy: Policy::No, ..Settings::default() };
         let memory = Disk.kept_memory(&place.0, Log::memory_len(&settings), Want::Room);
         // Where the system has no such memory nothing is left in any.
@@ -203,12 +211,15 @@ fn what_a_killed_server_had_not_written_is_looked_through_with_the_rest() {
         log.close().expect_err("the disk takes nothing");
         drop(log);
         assert!(place.check(Mode::Look, "a.manifest", false).1);
+        // Nor does who names another list, or the file alone, behind which it would come.
+        for name in ["other.manifest", "a.1.incr.aof"] {
+            let (text, well) = place.check(Mode::TruncateTo(to), name, false);
+            assert!(!well && text.contains("A killed server had confirmed something"), "{text}");
+        }
         assert_eq!(place.content("a.1.incr.aof"), file, "who only looks changes nothing");
         let (text, well) = place.check(Mode::TruncateTo(to), "a.manifest", false);
-        assert!(
-            well && text.contains("46 bytes that a killed server had confirmed were put into a.1.incr.aof\n"),
-            "{text}"
-        );
+        let brought = "A killed server had confirmed 46 bytes and not written them: now they are in a.1.incr.aof\n";
+        assert!(well && text.contains(brought), "{text}");
         assert_eq!(place.content("a.1.incr.aof"), kept);
         let again = Disk.kept_memory(&place.0, Log::memory_len(&settings), Want::Left);
         assert!(again.expect("it is free").is_none());

@@ -1,6 +1,6 @@
 //! Memory that outlives the process, for what it has confirmed and not written yet. Knows not what lies in it.
 //!
-//! It is a file of the machine's memory, `/dev/shm/tenon-log-DEVICE-INODE`, named by the directory that it belongs to, and
+//! It is a file of the machine's memory, `/dev/shm/tenon-log-DEVICE-INODE-BIRTH`, named by the directory that it belongs to, and
 //! locked by the process that has it. A file on a disk would do it, too, but whoever writes to memory that lies in one waits
 //! now and then until the system has brought a page of it to the disk: in `/dev/shm` nothing goes to a disk.
 
@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 use tenon_ds::region::{Region, WORDS_LEN};
 
 const ROOT: &str = "/dev/shm";
@@ -98,11 +98,22 @@ impl Kept {
             Err(error) if error.kind() == io::ErrorKind::NotFound && want == Want::Left => return Ok(None),
             path => path?,
         };
-        let era = era()?;
-        let Some(file) = lock(&path, want == Want::Room)? else { return Ok(None) };
-        if fstatfs(&file)?.f_type != TMPFS {
-            return Err(io::Error::other(format!("{ROOT} is not in memory")));
+        // Where nothing can be had nothing was left, and nothing is to be made.
+        let is_in_memory = match File::open(ROOT) {
+            Ok(root) => fstatfs(&root)?.f_type == TMPFS,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+        if !is_in_memory {
+            let nothing = || Err(io::Error::other(format!("{ROOT} is not in memory")));
+            return if want == Want::Left { Ok(None) } else { nothing() };
         }
+        let era = era();
+        // Without it nothing is made, and what is there cannot be told from what is older.
+        let Some(file) = lock(&path, want == Want::Room && era.is_ok())? else {
+            return if want == Want::Left { Ok(None) } else { era.map(|_| None) };
+        };
+        let era = era?;
         if want == Want::Left && file.metadata()?.len() != len as u64 {
             // Of a version that had another form.
             return Ok(None);
@@ -211,8 +222,14 @@ fn lock(path: &Path, makes: bool) -> io::Result<Option<File>> {
 
 /// Where that of a directory lies.
 fn path_of(directory: &Path) -> io::Result<PathBuf> {
-    let owner = fs::metadata(directory)?;
-    Ok(Path::new(ROOT).join(format!("{PREFIX}{:x}-{:x}", owner.dev(), owner.ino())))
+    Ok(Path::new(ROOT).join(name_of(&fs::metadata(directory)?)))
+}
+
+/// How that of a directory is called. A number of one that was removed may be another one's later, so the time of its birth
+/// belongs to it, where that is known.
+fn name_of(owner: &fs::Metadata) -> String {
+    let born = owner.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    format!("{PREFIX}{:x}-{:x}-{:x}", owner.dev(), owner.ino(), born.unwrap_or_default().as_nanos())
 }
 
 /// Whether a file has this name.
@@ -225,6 +242,16 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Whether what was to be opened is no file that can be written: a link, a directory, a socket.
+fn is_another_kind(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    errno.is_some_and(|errno| [Errno::LOOP, Errno::ISDIR, Errno::NXIO, Errno::ROFS, Errno::ACCESS].contains(&errno))
+}
+
+fn somebody_elses(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("{} is somebody else's", path.display()))
+}
+
 fn open_locked(path: &Path, makes: bool) -> io::Result<Option<File>> {
     loop {
         let mut options = OpenOptions::new();
@@ -232,12 +259,13 @@ fn open_locked(path: &Path, makes: bool) -> io::Result<Option<File>> {
         let opened = options.open(path);
         let file = match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !makes => return Ok(None),
+            // Others may put there what they like.
+            Err(error) if is_another_kind(&error) => return Err(somebody_elses(path)),
             opened => opened?,
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
-            let why = format!("{} is somebody else's", path.display());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+            return Err(somebody_elses(path));
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -296,7 +324,7 @@ fn is_orphan(path: &Path) -> bool {
         return false;
     }
     match fs::metadata(OsStr::from_bytes(&owner[16..16 + len])) {
-        Ok(found) => path.file_name() != Some(format!("{PREFIX}{:x}-{:x}", found.dev(), found.ino()).as_ref()),
+        Ok(found) => path.file_name() != Some(name_of(&found).as_ref()),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
@@ -404,9 +432,21 @@ mod tests {
         fs::remove_file(&path).expect("it is there");
         let target = directory.join("target");
         fs::write(&target, "as it was").expect("there is room");
+        let refused = |want| {
+            let error = Kept::of(&directory, LEN, want).expect_err("it is no file");
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+            assert_eq!(error.to_string(), format!("{} is somebody else's", path.display()));
+        };
         std::os::unix::fs::symlink(&target, &path).expect("it can be made");
-        Kept::of(&directory, LEN, Want::Room).expect_err("it is a link");
+        [Want::Room, Want::Left].into_iter().for_each(refused);
         assert_eq!(fs::read(&target).expect("it is there"), b"as it was");
+        fs::remove_file(&path).expect("it is there");
+        fs::create_dir(&path).expect("it can be made");
+        [Want::Room, Want::Left].into_iter().for_each(refused);
+        fs::remove_dir(&path).expect("it is there");
+        let socket = std::os::unix::net::UnixListener::bind(&path).expect("it can be made");
+        [Want::Room, Want::Left].into_iter().for_each(refused);
+        drop(socket);
         fs::remove_file(&path).expect("it is there");
         fs::remove_dir_all(&directory).expect("it is there");
     }

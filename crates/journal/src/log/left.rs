@@ -1,9 +1,10 @@
 //! What a killed process had appended and not written comes into its files, before anybody reads them. Knows no record.
 
-use super::keep::{Bringing, Mapped, blocks_for, give_up, left, memory_len, note_bringing};
+use super::keep::{Bringing, Mapped, blocks_for, give_up, holds_anything, left, memory_len, note_bringing};
 use super::trouble::words;
 use super::{BLOCK_LEN, Settings};
 use crate::files::{Files, Kept, Want};
+use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenon_ds::ring::{Remains, head_in};
@@ -29,6 +30,11 @@ pub struct Left {
 pub enum NotBrought {
     /// It could not be looked whether there is any.
     NotLooked(io::Error),
+    /// The file that it belongs to is not on the list, and it is not to be given up.
+    NotListed {
+        /// Where it lies meanwhile.
+        left_in: PathBuf,
+    },
     /// A file could not be looked at or written.
     NotWritten {
         /// Which file.
@@ -38,6 +44,15 @@ pub enum NotBrought {
         /// What the system says.
         error: io::Error,
     },
+}
+
+/// What becomes of what was left for a file that is not on the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unlisted {
+    /// It is given up: the list is what is loaded.
+    GivenUp,
+    /// It stays where it is: the list may be another one.
+    Stays,
 }
 
 /// What became of a file.
@@ -58,17 +73,19 @@ pub fn bring_left(
     files: &dyn Files,
     directory: &Path,
     listed: &[PathBuf],
+    unlisted: Unlisted,
     settings: &Settings,
 ) -> Result<Left, NotBrought> {
     let kept = match files.kept_memory(directory, memory_len(settings.ring_bytes), Want::Left) {
         Ok(Some(kept)) => kept,
         Ok(None) => return Ok(Left::default()),
+        Err(error) if passes(&error) => return Err(NotBrought::NotLooked(error)),
         // Nobody who starts here will overwrite it.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Ok(Left { not_looked: Some(words(&error)), ..Left::default() });
-        }
-        Err(error) => return Err(NotBrought::NotLooked(error)),
+        Err(error) => return Ok(Left { not_looked: Some(words(&error)), ..Left::default() }),
     };
+    if unlisted == Unlisted::Stays && is_of_another_list(files, &kept, listed, blocks_for(settings.ring_bytes)) {
+        return Err(NotBrought::NotListed { left_in: kept.path().to_owned() });
+    }
     let brought = bring_all(files, &kept, listed, blocks_for(settings.ring_bytes)).map_err(|(path, error)| {
         let left_in = kept.path().to_owned();
         NotBrought::NotWritten { path, left_in, error }
@@ -77,6 +94,28 @@ pub fn bring_left(
     give_up(&kept);
     kept.remove();
     Ok(brought)
+}
+
+/// Whether memory that cannot be had now may be had a moment later.
+fn passes(error: &io::Error) -> bool {
+    const ERRORS: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::IO];
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    error.kind() == io::ErrorKind::WouldBlock || errno.is_some_and(|errno| ERRORS.contains(&errno))
+}
+
+/// Whether a process has left something in a directory's memory.
+///
+/// # Errors
+/// When it cannot be looked.
+pub fn is_left(files: &dyn Files, directory: &Path, settings: &Settings) -> io::Result<bool> {
+    let kept = files.kept_memory(directory, memory_len(settings.ring_bytes), Want::Left)?;
+    Ok(kept.is_some_and(|kept| holds_anything(kept.region())))
+}
+
+/// Whether something was left of which the last file is not on the list.
+fn is_of_another_list(files: &dyn Files, kept: &Kept, listed: &[PathBuf], blocks: usize) -> bool {
+    let last = left(kept, blocks).pop().filter(|_| holds_anything(kept.region()));
+    last.is_some_and(|last| matches!(find(files, listed, last.identity), Ok(None)))
 }
 
 fn bring_all(files: &dyn Files, kept: &Kept, listed: &[PathBuf], blocks: usize) -> Result<Left, (PathBuf, io::Error)> {

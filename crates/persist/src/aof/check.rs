@@ -1,6 +1,7 @@
 //! Looking through append-only files without loading them, and cutting off what is torn, in the words of
 //! `redis-check-aof`. Knows no command, and leaves snapshots to its caller.
 
+use super::left::{error_of, words_of_brought, words_of_given_up, words_of_not_brought};
 use super::manifest::{Entry, Manifest};
 use super::names::is_snapshot;
 use super::read::{Fault, ReadError, Reader, is_rdb};
@@ -11,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tenon_journal::Settings;
 use tenon_journal::files::{Files, Hold, read_short};
-use tenon_journal::log::{self, NotBrought};
+use tenon_journal::log::{self, Unlisted};
 
 /// What to do beside looking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,23 +92,34 @@ impl Check<'_> {
     /// Has what a killed server had confirmed and not written stand in the files that it belongs to, before they are looked
     /// through: a start would put it there. Tells whether that could be done.
     fn bring_left(&mut self, directory: &Path, increments: &[PathBuf]) -> io::Result<bool> {
-        match log::bring_left(self.files, directory, increments, &Settings::default()) {
+        match log::bring_left(self.files, directory, increments, Unlisted::Stays, &Settings::default()) {
             Ok(left) => {
-                for (path, bytes) in &left.brought {
-                    writeln!(
-                        self.out,
-                        "{bytes} bytes that a killed server had confirmed were put into {}",
-                        path.display()
-                    )?;
+                for words in words_of_brought(&left).into_iter().chain(words_of_given_up(&left)) {
+                    writeln!(self.out, "{words}")?;
                 }
-                Ok(true)
+                // Behind what is cut a start would put it.
+                Ok(left.not_looked.is_none())
             }
-            Err(NotBrought::NotLooked(error) | NotBrought::NotWritten { error, .. }) => {
-                let why = words_of_error(&error);
-                writeln!(self.out, "What a killed server had confirmed cannot be put into its files: {why}")?;
+            Err(not) => {
+                let words = words_of_not_brought(&not);
+                writeln!(self.out, "{words}: {}", words_of_error(&error_of(not)))?;
                 Ok(false)
             }
         }
+    }
+
+    /// Whether a start would put something behind a file when that was cut.
+    fn is_followed_by_left(&mut self, path: &Path) -> io::Result<bool> {
+        let is_left = self.mode != Mode::Look
+            && log::is_left(self.files, directory_of(path), &Settings::default()).unwrap_or(false);
+        if is_left {
+            writeln!(
+                self.out,
+                "A killed server had confirmed something that is not in the files of {} yet: name their manifest",
+                directory_of(path).display()
+            )?;
+        }
+        Ok(is_left)
     }
 
     /// Takes the directory for as long as its files may be changed, so that no server begins to write to them.
@@ -184,6 +196,9 @@ impl Check<'_> {
 
     fn old_style(&mut self, path: &Path) -> io::Result<bool> {
         writeln!(self.out, "Start checking Old-Style AOF")?;
+        if self.is_followed_by_left(path)? {
+            return Ok(false);
+        }
         let name = path.display().to_string();
         self.one(&Subject { name: &name, path, is_last: true }, "AOF", true)
     }

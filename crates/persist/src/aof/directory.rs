@@ -12,6 +12,7 @@
 //! | nothing, or what a first start left that was interrupted | an empty log |
 //! | files of a log, and no manifest | refused: somebody has to look |
 
+use super::left::{error_of, words_of_brought, words_of_given_up, words_of_not_brought};
 use super::listing::Listing;
 use super::manifest::{Entry, Manifest, ManifestError};
 use super::names::{Kind, Names, is_snapshot};
@@ -24,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tenon_journal::Settings;
 use tenon_journal::files::{Files, Hold, read_short};
-use tenon_journal::log::{self, NotBrought};
+use tenon_journal::log::{self, Unlisted};
 
 /// Longest manifest that is read, in bytes.
 const MANIFEST_MAX: u64 = 64 << 20;
@@ -326,40 +327,11 @@ impl Directory {
     /// When there is such and a file cannot be written: then it is there for the next attempt.
     pub fn bring_left(&mut self, settings: &Settings) -> Result<(), OpenError> {
         let listed: Vec<PathBuf> = self.manifest.to_load().map(|entry| self.path(entry)).collect();
-        let left = log::bring_left(&*self.files, &self.names.directory(), &listed, settings);
-        let left = left.map_err(|not| match not {
-            NotBrought::NotLooked(error) => {
-                tried("Can't look whether a killed server had confirmed something and not written it")(error)
-            }
-            NotBrought::NotWritten { path, left_in, error } => tried(format!(
-                "Can't write what a killed server had confirmed behind {} (it lies in {}; to start without it remove that)",
-                path.display(),
-                left_in.display()
-            ))(error),
-        })?;
-        for (path, bytes) in &left.brought {
-            let path = path.display();
-            self.notes.push(format!(
-                "A killed server had confirmed {bytes} bytes and not written them: now they are in {path}"
-            ));
-        }
-        if let Some(why) = &left.not_looked {
-            self.warnings
-                .push(format!("Can't look whether a killed server had confirmed something and not written it: {why}"));
-        }
-        if let Some(path) = &left.changed {
-            let path = path.display();
-            self.warnings.push(format!(
-                "What a killed server had confirmed and not written is given up: {path} is not as it had left it"
-            ));
-        }
-        if left.given_up > 0 {
-            self.warnings.push(format!(
-                "{} bytes that a killed server had perhaps confirmed and not written are given up: what is whole of them is not \
-                 known, or their file is gone",
-                left.given_up
-            ));
-        }
+        let directory = self.names.directory();
+        let left = log::bring_left(&*self.files, &directory, &listed, Unlisted::GivenUp, settings);
+        let left = left.map_err(|not| tried(words_of_not_brought(&not))(error_of(not)))?;
+        self.notes.extend(words_of_brought(&left));
+        self.warnings.extend(words_of_given_up(&left));
         Ok(())
     }
 

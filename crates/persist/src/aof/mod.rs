@@ -5,6 +5,7 @@ pub(crate) mod base;
 pub mod check;
 pub mod directory;
 pub mod growth;
+mod left;
 mod listing;
 pub mod manifest;
 pub mod names;

@@ -34,7 +34,7 @@ fn kill(fixture: Fixture) -> Faulty<Memory> {
 
 fn bring(files: &Faulty<Memory>, listed: &[u32]) -> Result<Left, NotBrought> {
     let listed: Vec<PathBuf> = listed.iter().map(|&number| path(number)).collect();
-    bring_left(files, Path::new("d"), &listed, &settings(Policy::No))
+    bring_left(files, Path::new("d"), &listed, Unlisted::GivenUp, &settings(Policy::No))
 }
 
 fn brought(files: &Faulty<Memory>, listed: &[u32]) -> Left {
@@ -230,7 +230,11 @@ fn what_is_left_of_a_file_that_is_gone_is_told_of() {
     fixture.log.append(b"one,");
     let files = kill(fixture);
     files.create(&path(1)).expect("it can be made");
+    let of_another_list = bring_left(&files, Path::new("d"), &[path(1)], Unlisted::Stays, &settings(Policy::No));
+    assert!(matches!(of_another_list, Err(NotBrought::NotListed { .. })));
+    assert!(is_left(&files, Path::new("d"), &settings(Policy::No)).expect("nothing fails"));
     assert_eq!(brought(&files, &[1]), Left { given_up: 4, ..Left::default() });
+    assert!(!is_left(&files, Path::new("d"), &settings(Policy::No)).expect("nothing fails"));
 }
 
 #[test]
