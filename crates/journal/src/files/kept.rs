@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tenon_ds::region::{Region, WORDS_LEN};
 
 const ROOT: &str = "/dev/shm";
@@ -27,6 +27,8 @@ const TMPFS: i64 = 0x0102_1994;
 const OWNER_AT: usize = 256;
 /// How long the end of a process may take that had the directory: what it had is given back one by one.
 const DYING_MAX: Duration = Duration::from_secs(1);
+/// So long what is left is waited for whose directory is not there.
+const WAITED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// No link is followed, and no pipe waited for: others may write in the folder, too.
 const OPEN_FLAGS: i32 = (OFlags::NOFOLLOW.bits() | OFlags::CLOEXEC.bits() | OFlags::NONBLOCK.bits()).cast_signed();
 /// The longest path that is noted.
@@ -151,15 +153,21 @@ impl Kept {
         Ok(())
     }
 
-    /// Whether whoever looks for it would find it: somebody may have removed it.
+    /// Whether whoever looks for it would find it: somebody may have removed it. Its time says from then on when its process was
+    /// last there.
     pub fn is_there(&self) -> bool {
         match &self.place {
-            Place::Shared { file, path } => is_at(file, path).unwrap_or(true),
+            Place::Shared { file, path } => {
+                // Without it what is left would be removed sooner, where nobody comes for it.
+                let _ = file.set_modified(SystemTime::now());
+                is_at(file, path).unwrap_or(true)
+            }
             Place::Memory { .. } => true,
         }
     }
 
-    /// Removes what processes have left whose directories are gone, unless there is something to be had of it.
+    /// Removes what processes have left whose directories are gone, unless there is something to be had of it and they were there
+    /// not long ago.
     pub fn sweep(&self, holds_anything: impl Fn(&Arc<Region>) -> bool) {
         let Place::Shared { path: own, .. } = &self.place else { return };
         let listed = fs::read_dir(ROOT).into_iter().flatten().filter_map(Result::ok);
@@ -175,7 +183,7 @@ impl Kept {
             // The directory may be one that is mounted later.
             let is_empty =
                 len < WORDS_LEN || Region::map(&file, len).is_ok_and(|region| !holds_anything(&Arc::new(region)));
-            if is_empty {
+            if is_empty || is_old(&file) {
                 let _ = fs::remove_file(&path);
             }
             let _ = flock(&file, FlockOperation::Unlock);
@@ -230,6 +238,12 @@ fn path_of(directory: &Path) -> io::Result<PathBuf> {
 fn name_of(owner: &fs::Metadata) -> String {
     let born = owner.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
     format!("{PREFIX}{:x}-{:x}-{:x}", owner.dev(), owner.ino(), born.unwrap_or_default().as_nanos())
+}
+
+/// Whether its process has long not been there.
+fn is_old(file: &File) -> bool {
+    let age = file.metadata().and_then(|metadata| metadata.modified()).map(|then| then.elapsed());
+    matches!(age, Ok(Ok(age)) if age > WAITED_FOR)
 }
 
 /// Whether a file has this name.
@@ -388,7 +402,10 @@ mod tests {
         let of_other = kept(&other, Want::Room).expect("it is made");
         of_other.sweep(|region| region.words()[9].load(Ordering::Relaxed) == 7);
         assert!(!of_gone.exists() && of_there.exists() && of_mounted_later.exists());
-        fs::remove_file(&of_mounted_later).expect("it is there");
+        let file = OpenOptions::new().write(true).open(&of_mounted_later).expect("it is there");
+        file.set_modified(SystemTime::now() - 2 * WAITED_FOR).expect("it is its own");
+        of_other.sweep(|_| true);
+        assert!(!of_mounted_later.exists() && of_there.exists(), "nobody has come for it");
         of_other.remove();
         kept(&there, Want::Left).expect("it was left").remove();
         fs::remove_dir(&there).expect("it is empty");
