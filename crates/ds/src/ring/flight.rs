@@ -6,8 +6,8 @@
 //!
 //! ```text
 //!  none --> intended --> reserved --> filled --> none
-//!              |   \\         ^
-//!              |    unknown -+   another one has reserved meanwhile
+//!              |   \          ^
+//!              |    unknown --+   another one has reserved meanwhile
 //! ```
 
 use super::sync::{AtomicU64, Ordering};

@@ -42,9 +42,9 @@ impl Engine {
             return Ok(());
         }
         let engine = self.shared().ok_or("this engine has no threads of its own")?;
-        let directory = || Directory::open(self.files(), self.aof_names()).map_err(|error| error.to_string());
         // Nobody makes way for a log that cannot begin.
-        directory()?.make().map_err(|error| error.to_string())?;
+        let made = Directory::open(self.files(), self.aof_names()).and_then(|mut directory| directory.make());
+        made.map_err(|error| error.to_string())?;
         let _no_other = NoRewriteBegins::of(self);
         if self.have_rewrite_make_way() {
             tracing::info!(

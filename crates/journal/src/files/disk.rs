@@ -106,7 +106,8 @@ impl Files for Disk {
     }
 }
 
-fn identity(metadata: &fs::Metadata) -> Option<[u64; 2]> {
+/// Number of a file, and when it was made; nothing where the file system does not tell that.
+pub(super) fn identity(metadata: &fs::Metadata) -> Option<[u64; 2]> {
     // A number of a file that was removed may be another one's later.
     let made = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some([metadata.ino(), u64::try_from(made.as_nanos()).ok()?])

@@ -4,6 +4,7 @@
 //! locked by the process that has it. A file on a disk would do it, too, but whoever writes to memory that lies in one waits
 //! now and then until the system has brought a page of it to the disk: in `/dev/shm` nothing goes to a disk.
 
+use super::disk;
 use super::memory::Memory;
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock, fstatfs};
 use rustix::io::{Errno, retry_on_intr};
@@ -15,7 +16,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 use tenon_ds::region::{Region, WORDS_LEN};
 
 const ROOT: &str = "/dev/shm";
@@ -236,8 +237,8 @@ fn path_of(directory: &Path) -> io::Result<PathBuf> {
 /// How that of a directory is called. A number of one that was removed may be another one's later, so the time of its birth
 /// belongs to it, where that is known.
 fn name_of(owner: &fs::Metadata) -> String {
-    let born = owner.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
-    format!("{PREFIX}{:x}-{:x}-{:x}", owner.dev(), owner.ino(), born.unwrap_or_default().as_nanos())
+    let [_, born] = disk::identity(owner).unwrap_or_default();
+    format!("{PREFIX}{:x}-{:x}-{born:x}", owner.dev(), owner.ino())
 }
 
 /// Whether its process has long not been there.

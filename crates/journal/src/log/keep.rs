@@ -14,7 +14,7 @@ use crate::files::{File, Kept};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenon_ds::region::Region;
 use tenon_ds::ring::{head_in, region_len};
 
@@ -109,6 +109,10 @@ impl Keep {
         &self.region
     }
 
+    fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn words(&self) -> &[AtomicU64] {
         self.region.words()
     }
@@ -156,17 +160,17 @@ impl Keep {
     /// # Errors
     /// When what is in the ring would not be found there.
     pub(super) fn follow(&self, directory: &Path) -> io::Result<()> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), |kept| kept.follow(directory))
+        self.kept().as_mut().map_or(Ok(()), |kept| kept.follow(directory))
     }
 
     /// Whether it would be found.
     pub(super) fn is_there(&self) -> bool {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_none_or(Kept::is_there)
+        self.kept().as_ref().is_none_or(Kept::is_there)
     }
 
     /// Everything is in its files: nothing is to be found.
     pub(super) fn end(&self) {
-        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(kept) = self.kept().take() {
             self.words()[0].store(0, Ordering::SeqCst);
             kept.remove();
         }
@@ -174,7 +178,7 @@ impl Keep {
 
     /// The log has ended, and something is not in its files: who comes next finds it.
     pub(super) fn leave(&self) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.kept() = None;
     }
 }
 

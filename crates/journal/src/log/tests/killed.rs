@@ -23,13 +23,16 @@ fn go_on(files: Faulty<Memory>, memory: Memory, heard: Arc<Heard>, plan: &str) -
     Fixture { files, memory, heard, log }
 }
 
+/// When all is written that was appended the disk takes nothing more.
+fn stop_disk(fixture: &Fixture) {
+    until(|| fixture.log.written() == fixture.log.position());
+    fixture.files.set("write:eio".parse().expect("a plan"));
+}
+
 /// Ends it with what it has not written, and gives the files.
 fn kill(fixture: Fixture) -> Faulty<Memory> {
-    let Fixture { files, log, .. } = fixture;
-    log.close().expect_err("the disk takes nothing");
-    drop(log);
-    files.set("".parse().expect("a plan"));
-    files
+    fixture.log.close().expect_err("the disk takes nothing");
+    kill_closed(fixture)
 }
 
 fn bring(files: &Faulty<Memory>, listed: &[u32]) -> Result<Left, NotBrought> {
@@ -54,8 +57,7 @@ fn of(files: &[(u32, u64)]) -> Left {
 fn what_was_not_written_is_found_once() {
     let fixture = start_kept("");
     fixture.log.append(b"one,");
-    until(|| fixture.log.written() == fixture.log.position());
-    fixture.files.set("write:eio".parse().expect("a plan"));
+    stop_disk(&fixture);
     fixture.log.append(b"two,");
     fixture.log.append(b"three,");
     let files = kill(fixture);
@@ -145,8 +147,7 @@ fn nothing_is_put_behind_a_file_that_somebody_has_changed() {
         let Fixture { files, memory, heard, .. } = fixture;
         let fixture = go_on(files, memory, heard, "");
         fixture.log.append(b"two,");
-        until(|| fixture.log.written() == fixture.log.position());
-        fixture.files.set("write:eio".parse().expect("a plan"));
+        stop_disk(&fixture);
         fixture.log.append(b"three,");
         let files = kill(fixture);
         let file = files.append(&path(0)).expect("it is there");
@@ -164,8 +165,7 @@ fn what_somebody_has_cut_off_does_not_come_again() {
     let fixture = start_kept("");
     fixture.log.append(b"one,");
     fixture.log.append(b"two,");
-    until(|| fixture.log.written() == fixture.log.position());
-    fixture.files.set("write:eio".parse().expect("a plan"));
+    stop_disk(&fixture);
     fixture.log.append(b"three,");
     let files = kill(fixture);
     files.append(&path(0)).expect("it is there").truncate(4).expect("it is there");
