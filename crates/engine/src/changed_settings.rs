@@ -45,12 +45,12 @@ impl Engine {
         // Nobody is let in by an address that is new before a new password holds, nor without one before all else does. As long as a
         // setting may fail to hold, nobody is to lose a key or a connection for what others say.
         let staged = self.config.stage(pairs, caller)?;
-        let is_about_log = staged.iter().any(|staged| staged.setting.id == SettingId::appendonly);
+        let begins_log = staged.iter().any(Staged::begins_log);
         let (opening, others): (Vec<_>, Vec<_>) = staged.into_iter().partition(Staged::lets_in);
         let (secrets, others): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|staged| staged.setting.id == SettingId::requirepass);
         let (first, mut last): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|staged| may_not_hold(staged.setting, is_about_log));
+            others.into_iter().partition(|staged| may_not_hold(staged.setting, begins_log));
         last.extend(opening);
         let mut changed = Vec::new();
         let mut rights = None;
@@ -183,15 +183,15 @@ fn holds_at_once(setting: &Setting) -> bool {
 }
 
 /// Whether a setting's value may turn out not to hold, or has to before one of which that is so: a port is taken, a log that is to
-/// begin cannot begin where it is to be. All others are changed when nothing can fail any more: what is done meanwhile, a save
+/// begin cannot begin where it is to be (one that ends does, and what it lacks behind a failure nobody could bring back). All others are changed when nothing can fail any more: what is done meanwhile, a save
 /// into another directory or the end of the server, nobody could take back.
-fn may_not_hold(setting: &Setting, is_about_log: bool) -> bool {
+fn may_not_hold(setting: &Setting, begins_log: bool) -> bool {
     match setting.group {
         Group::Network | Group::Tls => true,
         Group::Clients => setting.id == SettingId::maxclients,
         Group::Memcached => setting.id == SettingId::memcached_auth,
-        Group::Server => setting.id == SettingId::dir && is_about_log,
-        Group::Persistence => setting.id != SettingId::dbfilename && is_about_log,
+        Group::Server => setting.id == SettingId::dir && begins_log,
+        Group::Persistence => setting.id != SettingId::dbfilename && begins_log,
         Group::Memory
         | Group::Logging
         | Group::Security
@@ -234,6 +234,21 @@ mod tests {
             let (engine, tell) = (weak.upgrade().expect("it is asked"), Arc::clone(&tell));
             Box::new(Told(move |setting: Option<&Setting>| tell(&engine, setting)))
         }));
+    }
+
+    #[test]
+    fn a_log_ends_when_nothing_can_fail_any_more() {
+        let engine = Arc::new(Engine::new(Config::new(Machine::detect()), &[], 1));
+        engine.config.set(&[(b"appendonly", b"yes")], Caller::Local).expect("it may be set");
+        tell_of(&engine, |engine, setting| {
+            assert!(engine.config.appendonly());
+            setting.map_or(Ok(()), |_| Err(ValueError::CannotListen))
+        });
+        for pairs in [[(&b"appendonly"[..], &b"no"[..]), (b"port", b"1")], [(b"port", b"1"), (b"appendonly", b"no")]] {
+            engine.set_config(&pairs, Caller::Local).expect_err("the port is taken");
+        }
+        engine.set_config(&[(b"appendonly", b"no")], Caller::Local).expect("nothing fails");
+        assert!(!engine.config.appendonly());
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Found {
             warn_of_log_without_base(engine);
             return Ok(look_for_snapshot(path)?.map(|snapshot| Found::Snapshot { snapshot, begins_log: false }));
         }
-        let directory = engine.open_left_log().map_err(|error| error.to_string())?;
+        let directory = engine.open_log_to_load().map_err(|error| error.to_string())?;
         if directory.is_empty() {
             // Redis would begin with nothing, and save that over the file some time.
             if let Some(snapshot) = look_for_snapshot(path)? {

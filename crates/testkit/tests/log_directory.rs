@@ -203,3 +203,47 @@ fn what_was_restored_is_loaded_although_there_is_less_memory() {
     let mut resp = client(again.as_ref().expect("tenon starts"));
     assert_eq!(resp.call(&[b"LLEN", b"three"]).expect("an answer"), Value::Int(300));
 }
+
+/// A killed server's folder, where a key was confirmed and is not in the log's file; nothing where no memory outlives it.
+fn killed_before_it_wrote(names: &[(&str, &str)]) -> Option<Server> {
+    let settings = [("appendonly", "yes"), ("appendfsync", "no"), ("save", ""), ("enable-debug-command", "local")];
+    let mut server = Server::tenon(&[&settings[..], names].concat()).expect("tenon starts");
+    let mut resp = client(&server);
+    if tenon_testkit::info::field(&mut resp, "persistence", "aof_buffer_outlives_process") == "0" {
+        return None;
+    }
+    // No write that waits holds up the end of a process.
+    assert_eq!(call(&mut resp, "DEBUG FAULTS write:slow=600000"), "OK");
+    assert_eq!(call(&mut resp, "SET key confirmed"), "OK");
+    server.kill();
+    Some(server)
+}
+
+#[test]
+fn a_start_that_misses_a_file_leaves_what_belongs_to_it() {
+    let Some(killed) = killed_before_it_wrote(&[]) else { return };
+    let folder = killed.folder();
+    let increment = folder.join("appendonlydir/appendonly.aof.1.incr.aof");
+    let away = folder.join("away");
+    std::fs::rename(&increment, &away).expect("it is there");
+    let why = start_in(folder, "yes").expect_err("a file is missing").to_string();
+    assert!(why.contains("appendonly.aof.1.incr.aof doesn't exist"), "{why}");
+    let (is_fixed, told) = fix(folder);
+    assert!(!is_fixed && told.contains("1.incr.aof: No such file or directory, aborting..."), "{told}");
+    std::fs::rename(&away, &increment).expect("it is there");
+    let again = start_in(folder, "yes").expect("tenon starts");
+    assert_eq!(call(&mut client(&again), "GET key"), "confirmed");
+}
+
+#[test]
+fn another_log_of_the_same_directory_leaves_what_is_not_its_own() {
+    let own = [("appendfilename", "own.aof")];
+    let Some(killed) = killed_before_it_wrote(&own) else { return };
+    let folder = killed.folder();
+    let why = start_in(folder, "yes").expect_err("it would take the place").to_string();
+    assert!(why.contains("for a file that is not on this list"), "{why}");
+    let dir = folder.to_str().expect("it is text");
+    let settings = [("dir", dir), ("appendonly", "yes"), ("save", "")];
+    let again = Server::tenon(&[&settings[..], &own].concat()).expect("tenon starts");
+    assert_eq!(call(&mut client(&again), "GET key"), "confirmed");
+}

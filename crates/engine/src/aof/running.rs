@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_journal::files::fault::Plan;
 use tenon_journal::files::{Disk, Faulty, Files};
 use tenon_journal::{Policy, Settings};
@@ -18,6 +18,10 @@ use tenon_persist::aof::{AppendOnly, Directory, Names, OpenError};
 
 /// The command that chooses database 0.
 const SELECT_FIRST: &[u8] = b"*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n";
+
+/// How long a start waits for the end of a process that has the log: what a killed one had in memory is given back first.
+const DYING_MAX: Duration = Duration::from_secs(5);
+const DYING_PERIOD: Duration = Duration::from_millis(5);
 
 /// The append-only file.
 #[derive(Default)]
@@ -195,12 +199,38 @@ impl Engine {
         *self.aof.current.write() = append_only;
     }
 
-    /// Looks what there is of a log, and tells of it, with what a killed server had confirmed and not written put behind it.
+    /// Looks what there is of a log that is to be loaded, as [`Engine::bring_left_log`] does. Of a process that is ending it waits for
+    /// that.
     ///
     /// # Errors
     /// When it must not be loaded, nor begun anew.
-    pub fn open_left_log(&self) -> Result<Directory, OpenError> {
-        let mut directory = Directory::open(self.files(), self.aof_names())?;
+    pub fn open_log_to_load(&self) -> Result<Directory, OpenError> {
+        let until = Instant::now() + DYING_MAX;
+        let mut waits = false;
+        let directory = loop {
+            match Directory::open(self.files(), self.aof_names()) {
+                Err(OpenError::InUse { directory }) if Instant::now() < until => {
+                    if !waits {
+                        tracing::info!(
+                            "{directory} is in use by another server: waiting at most {DYING_MAX:?} for its end"
+                        );
+                    }
+                    waits = true;
+                    std::thread::sleep(DYING_PERIOD);
+                }
+                opened => break opened?,
+            }
+        };
+        // A file that is missing and will be put back must find what belongs to it.
+        directory.parts()?;
+        self.bring_left_log(directory)
+    }
+
+    /// Has what a killed server had confirmed and not written be in a log's files, and tells of it.
+    ///
+    /// # Errors
+    /// When that is not possible.
+    pub(super) fn bring_left_log(&self, mut directory: Directory) -> Result<Directory, OpenError> {
         directory.bring_left(&self.log_settings())?;
         directory.notes.iter().for_each(|note| tracing::info!("{note}"));
         directory.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));

@@ -53,7 +53,8 @@ impl Engine {
             );
         }
         // What a killed server has left would not be found behind this log's beginning.
-        let directory = self.open_left_log().map_err(|error| error.to_string())?;
+        let directory = Directory::open(self.files(), self.aof_names()).and_then(|found| self.bring_left_log(found));
+        let directory = directory.map_err(|error| error.to_string())?;
         let begun = directory.begin(&self.log_settings(), self.hooks());
         let append_only = Arc::new(begun.map_err(|error| error.to_string())?);
         self.set_append_only(Some(Arc::clone(&append_only)));

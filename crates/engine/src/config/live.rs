@@ -90,6 +90,11 @@ impl Staged {
             _ => false,
         }
     }
+
+    /// Whether an append-only log is to be there with it.
+    pub(crate) fn begins_log(&self) -> bool {
+        matches!((self.setting.id, &self.value), (SettingId::appendonly, Value::Number(is_on)) if *is_on != 0)
+    }
 }
 
 /// A setting that `set` has given another value.

@@ -97,10 +97,11 @@ impl Kept {
     /// # Errors
     /// When it is another process's, or what the system says.
     pub(super) fn of(directory: &Path, len: usize, want: Want) -> io::Result<Option<Kept>> {
-        let path = match path_of(directory) {
+        let owner = match fs::metadata(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && want == Want::Left => return Ok(None),
-            path => path?,
+            owner => owner?,
         };
+        let path = Path::new(ROOT).join(name_of(&owner));
         // Where nothing can be had nothing was left, and nothing is to be made.
         let is_in_memory = match File::open(ROOT) {
             Ok(root) => fstatfs(&root)?.f_type == TMPFS,
@@ -113,7 +114,7 @@ impl Kept {
         }
         let era = era();
         // Without it nothing is made, and what is there cannot be told from what is older.
-        let Some(file) = lock(&path, want == Want::Room && era.is_ok())? else {
+        let Some(file) = lock(&path, want == Want::Room && era.is_ok(), may_be_of(&owner, want))? else {
             return if want == Want::Left { Ok(None) } else { era.map(|_| None) };
         };
         let era = era?;
@@ -168,23 +169,24 @@ impl Kept {
     }
 
     /// Removes what processes have left whose directories are gone, unless there is something to be had of it and they were there
-    /// not long ago.
+    /// not long ago. Where it cannot be seen whether a directory is, in another container, what holds nothing goes.
     pub fn sweep(&self, holds_anything: impl Fn(&Arc<Region>) -> bool) {
         let Place::Shared { path: own, .. } = &self.place else { return };
         let listed = fs::read_dir(ROOT).into_iter().flatten().filter_map(Result::ok);
         let others = listed.filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
         for path in others.map(|entry| entry.path()).filter(|path| path != own) {
+            let owner = seen_owner(&path);
             // Before it is locked: whoever starts in the directory must find it free.
-            if !is_orphan(&path) {
+            if owner == Owner::There {
                 continue;
             }
             // What is somebody else's, or in use, stays.
-            let Ok(Some(file)) = open_locked(&path, false) else { continue };
+            let Ok(Some(file)) = open_locked(&path, false, own_user()) else { continue };
             let len = file.metadata().map_or(0, |metadata| metadata.len() as usize);
             // The directory may be one that is mounted later.
             let is_empty =
                 len < WORDS_LEN || Region::map(&file, len).is_ok_and(|region| !holds_anything(&Arc::new(region)));
-            if is_empty || is_old(&file) {
+            if is_empty || owner == Owner::Gone && is_old(&file) {
                 let _ = fs::remove_file(&path);
             }
             let _ = flock(&file, FlockOperation::Unlock);
@@ -217,10 +219,10 @@ impl Drop for Kept {
 
 /// Opens a file and locks it; nothing when it is not there and not to be made. Of a process that was killed it is free a moment
 /// later.
-fn lock(path: &Path, makes: bool) -> io::Result<Option<File>> {
+fn lock(path: &Path, makes: bool, user: u32) -> io::Result<Option<File>> {
     let until = Instant::now() + DYING_MAX;
     loop {
-        match open_locked(path, makes) {
+        match open_locked(path, makes, user) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -263,11 +265,23 @@ fn is_another_kind(error: &io::Error) -> bool {
     errno.is_some_and(|errno| [Errno::LOOP, Errno::ISDIR, Errno::NXIO, Errno::ROFS, Errno::ACCESS].contains(&errno))
 }
 
+fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Whose it may be beside one's own: root looks at what was left to whom the directory is, who can write into it anyway.
+fn may_be_of(directory: &fs::Metadata, want: Want) -> u32 {
+    match own_user() {
+        0 if want == Want::Left => directory.uid(),
+        own => own,
+    }
+}
+
 fn somebody_elses(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("{} is somebody else's", path.display()))
 }
 
-fn open_locked(path: &Path, makes: bool) -> io::Result<Option<File>> {
+fn open_locked(path: &Path, makes: bool, user: u32) -> io::Result<Option<File>> {
     loop {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(makes).mode(0o600).custom_flags(OPEN_FLAGS);
@@ -279,7 +293,7 @@ fn open_locked(path: &Path, makes: bool) -> io::Result<Option<File>> {
             opened => opened?,
         };
         let metadata = file.metadata()?;
-        if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
+        if !metadata.is_file() || ![own_user(), user].contains(&metadata.uid()) {
             return Err(somebody_elses(path));
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -323,25 +337,38 @@ fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/mnt").map_or(0, |metadata| metadata.ino())
 }
 
-/// Whether the directory that it belongs to is there no more, as far as this process could see it.
-fn is_orphan(path: &Path) -> bool {
-    let Ok(file) = OpenOptions::new().read(true).custom_flags(OPEN_FLAGS).open(path) else { return false };
+/// What is seen of the directory that one belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    There,
+    Gone,
+    /// Its process saw other files than this one.
+    Elsewhere,
+}
+
+/// What this process sees of the directory that it belongs to; one of which that is not known is there.
+fn seen_owner(path: &Path) -> Owner {
+    let Ok(file) = OpenOptions::new().read(true).custom_flags(OPEN_FLAGS).open(path) else { return Owner::There };
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return false;
+        return Owner::There;
     }
     let mut owner = vec![0; 16 + PATH_MAX];
     if file.read_exact_at(&mut owner, (OWNER_AT * size_of::<u64>()) as u64).is_err() {
-        return false;
+        return Owner::There;
     }
     let word = |at: usize| u64::from_ne_bytes(owner[at..at + 8].try_into().expect("eight bytes"));
     let (seen_by, len) = (word(0), word(8) as usize);
-    if seen_by != namespace() || len == 0 || len > PATH_MAX {
-        return false;
+    if len == 0 || len > PATH_MAX {
+        return Owner::There;
     }
-    match fs::metadata(OsStr::from_bytes(&owner[16..16 + len])) {
-        Ok(found) => path.file_name() != Some(name_of(&found).as_ref()),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    if seen_by != namespace() {
+        return Owner::Elsewhere;
     }
+    let is_there = match fs::metadata(OsStr::from_bytes(&owner[16..16 + len])) {
+        Ok(found) => path.file_name() == Some(name_of(&found).as_ref()),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    };
+    if is_there { Owner::There } else { Owner::Gone }
 }
 
 #[cfg(all(test, not(miri)))]
@@ -407,10 +434,35 @@ mod tests {
         file.set_modified(SystemTime::now() - 2 * WAITED_FOR).expect("it is its own");
         of_other.sweep(|_| true);
         assert!(!of_mounted_later.exists() && of_there.exists(), "nobody has come for it");
+        // Of one that this process cannot see it is not known that it is gone.
+        let elsewhere = kept(&there, Want::Room).expect("it is free");
+        elsewhere.region().words()[OWNER_AT].fetch_add(1, Ordering::Relaxed);
+        drop(elsewhere);
+        let file = OpenOptions::new().write(true).open(&of_there).expect("it is there");
+        file.set_modified(SystemTime::now() - 2 * WAITED_FOR).expect("it is its own");
+        of_other.sweep(|_| true);
+        assert!(of_there.exists());
+        of_other.sweep(|_| false);
+        assert!(!of_there.exists(), "nobody misses it");
         of_other.remove();
-        kept(&there, Want::Left).expect("it was left").remove();
         fs::remove_dir(&there).expect("it is empty");
         fs::remove_dir(&other).expect("it is empty");
+    }
+
+    #[test]
+    fn root_finds_what_the_directorys_owner_has_left() {
+        const NOBODY: u32 = 65_534;
+        let Some(directory) = directory("root") else { return };
+        let path = kept(&directory, Want::Room).expect("it is made").path().to_owned();
+        if own_user() == 0 {
+            let give = |path: &Path| std::os::unix::fs::chown(path, Some(NOBODY), None).expect("root may");
+            give(&path);
+            assert!(Kept::of(&directory, LEN, Want::Left).is_err(), "the directory is root's");
+            give(&directory);
+            assert!(Kept::of(&directory, LEN, Want::Room).is_err(), "others could cut it while it is used");
+        }
+        kept(&directory, Want::Left).expect("it was left").remove();
+        fs::remove_dir(&directory).expect("it is empty");
     }
 
     #[test]

@@ -49,8 +49,8 @@ pub enum NotBrought {
 /// What becomes of what was left for a file that is not on the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unlisted {
-    /// It is given up: the list is what is loaded.
-    GivenUp,
+    /// It is given up if the file is not there any more: the list is what is loaded. A file that is there is another log's.
+    GivenUpIfGone,
     /// It stays where it is: the list may be another one.
     Stays,
 }
@@ -83,8 +83,14 @@ pub fn bring_left(
         // Nobody who starts here will overwrite it.
         Err(error) => return Ok(Left { not_looked: Some(words(&error)), ..Left::default() }),
     };
-    if unlisted == Unlisted::Stays && is_of_another_list(files, &kept, listed, blocks_for(settings.ring_bytes)) {
-        return Err(NotBrought::NotListed { left_in: kept.path().to_owned() });
+    if let Some(last) = last_of_another_list(files, &kept, listed, blocks_for(settings.ring_bytes)) {
+        let stays = match unlisted {
+            Unlisted::Stays => true,
+            Unlisted::GivenUpIfGone => lies_in(files, directory, last).map_err(NotBrought::NotLooked)?,
+        };
+        if stays {
+            return Err(NotBrought::NotListed { left_in: kept.path().to_owned() });
+        }
     }
     let brought = bring_all(files, &kept, listed, blocks_for(settings.ring_bytes)).map_err(|(path, error)| {
         let left_in = kept.path().to_owned();
@@ -112,10 +118,21 @@ pub fn is_left(files: &dyn Files, directory: &Path, settings: &Settings) -> io::
     Ok(kept.is_some_and(|kept| holds_anything(kept.region())))
 }
 
-/// Whether something was left of which the last file is not on the list.
-fn is_of_another_list(files: &dyn Files, kept: &Kept, listed: &[PathBuf], blocks: usize) -> bool {
-    let last = left(kept, blocks).pop().filter(|_| holds_anything(kept.region()));
-    last.is_some_and(|last| matches!(find(files, listed, last.identity), Ok(None)))
+/// The last file for which something was left, if it is not on the list.
+fn last_of_another_list(files: &dyn Files, kept: &Kept, listed: &[PathBuf], blocks: usize) -> Option<[u64; 2]> {
+    let last = left(kept, blocks).pop().filter(|_| holds_anything(kept.region()))?.identity;
+    matches!(find(files, listed, last), Ok(None)).then_some(last)
+}
+
+/// Whether a directory has this file, whatever it is called.
+fn lies_in(files: &dyn Files, directory: &Path, identity: [u64; 2]) -> io::Result<bool> {
+    let paths = files.list(directory)?.unwrap_or_default().into_iter().map(|name| directory.join(name));
+    for path in paths {
+        if files.identity(&path)? == Some(identity) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn bring_all(files: &dyn Files, kept: &Kept, listed: &[PathBuf], blocks: usize) -> Result<Left, (PathBuf, io::Error)> {

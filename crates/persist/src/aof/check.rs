@@ -162,8 +162,16 @@ impl Check<'_> {
         let directory = path.parent().unwrap_or(Path::new(""));
         let path_of = |entry: &Entry| directory.join(OsStr::from_bytes(&entry.name));
         let increments: Vec<PathBuf> = manifest.increments.iter().map(path_of).collect();
-        if self.mode != Mode::Look && !self.bring_left(directory_of(path), &increments)? {
-            return Ok(false);
+        if self.mode != Mode::Look {
+            // What belongs to a file that is put back must be there then.
+            for path in &increments {
+                if let Err(error) = self.files.read(path) {
+                    return self.cannot_open(path, &error).map(|()| false);
+                }
+            }
+            if !self.bring_left(directory_of(path), &increments)? {
+                return Ok(false);
+            }
         }
         let parts: Vec<(&Entry, PathBuf)> = manifest.to_load().map(|entry| (entry, path_of(entry))).collect();
         // An increment is listed before it is gone on with: empty ones may follow the last. Behind one that may be torn a
@@ -203,6 +211,10 @@ impl Check<'_> {
         self.one(&Subject { name: &name, path, is_last: true }, "AOF", true)
     }
 
+    fn cannot_open(&mut self, path: &Path, error: &io::Error) -> io::Result<()> {
+        writeln!(self.out, "Cannot open file {}: {}, aborting...", path.display(), words_of_error(error))
+    }
+
     fn is_rdb(&self, path: &Path) -> io::Result<bool> {
         let mut start = Vec::new();
         self.files.read(path)?.take(8).read_to_end(&mut start)?;
@@ -229,11 +241,7 @@ impl Check<'_> {
         let opened = self.files.read(subject.path).and_then(|source| Ok((source, self.files.len(subject.path)?)));
         let (mut source, size) = match opened {
             Ok((source, size)) => (source, size.unwrap_or(0)),
-            Err(error) => {
-                let path = subject.path.display();
-                writeln!(self.out, "Cannot open file {path}: {}, aborting...", words_of_error(&error))?;
-                return Ok(None);
-            }
+            Err(error) => return self.cannot_open(subject.path, &error).map(|()| None),
         };
         if size == 0 && may_be_rdb && is_snapshot(subject.name) {
             writeln!(self.out, "BASE AOF {} is empty, and was not when it was made", subject.name)?;

@@ -324,11 +324,11 @@ impl Directory {
     /// are loaded, and before another log begins behind them.
     ///
     /// # Errors
-    /// When there is such and a file cannot be written: then it is there for the next attempt.
+    /// When there is such and a file cannot be written, or it belongs to another log here: then it is there for the next attempt.
     pub fn bring_left(&mut self, settings: &Settings) -> Result<(), OpenError> {
         let listed: Vec<PathBuf> = self.manifest.to_load().map(|entry| self.path(entry)).collect();
         let directory = self.names.directory();
-        let left = log::bring_left(&*self.files, &directory, &listed, Unlisted::GivenUp, settings);
+        let left = log::bring_left(&*self.files, &directory, &listed, Unlisted::GivenUpIfGone, settings);
         let left = left.map_err(|not| tried(words_of_not_brought(&not))(error_of(not)))?;
         self.notes.extend(words_of_brought(&left));
         self.warnings.extend(words_of_given_up(&left));

@@ -37,7 +37,7 @@ fn kill(fixture: Fixture) -> Faulty<Memory> {
 
 fn bring(files: &Faulty<Memory>, listed: &[u32]) -> Result<Left, NotBrought> {
     let listed: Vec<PathBuf> = listed.iter().map(|&number| path(number)).collect();
-    bring_left(files, Path::new("d"), &listed, Unlisted::GivenUp, &settings(Policy::No))
+    bring_left(files, Path::new("d"), &listed, Unlisted::GivenUpIfGone, &settings(Policy::No))
 }
 
 fn brought(files: &Faulty<Memory>, listed: &[u32]) -> Left {
@@ -230,6 +230,12 @@ fn what_is_left_of_a_file_that_is_gone_is_told_of() {
     fixture.log.append(b"one,");
     let files = kill(fixture);
     files.create(&path(1)).expect("it can be made");
+    // While it is there it is another list's.
+    for unlisted in [Unlisted::Stays, Unlisted::GivenUpIfGone] {
+        let of_another_list = bring_left(&files, Path::new("d"), &[path(1)], unlisted, &settings(Policy::No));
+        assert!(matches!(of_another_list, Err(NotBrought::NotListed { .. })));
+    }
+    files.remove(&path(0)).expect("it is there");
     let of_another_list = bring_left(&files, Path::new("d"), &[path(1)], Unlisted::Stays, &settings(Policy::No));
     assert!(matches!(of_another_list, Err(NotBrought::NotListed { .. })));
     assert!(is_left(&files, Path::new("d"), &settings(Policy::No)).expect("nothing fails"));
