@@ -146,13 +146,18 @@ impl Engine {
 
     /// Whether no key has a deadline of its own, as far as can be told while commands run.
     pub(crate) fn has_no_deadline(&self) -> bool {
+        self.deadlines_about() == 0
+    }
+
+    /// How many keys have a deadline of their own: while commands run, about so many.
+    pub(crate) fn deadlines_about(&self) -> u64 {
         let mut keys = 0_u64;
         self.each_stats(|stats| {
             for [with_own, _] in &stats.keys.with_deadlines {
                 keys = keys.wrapping_add(with_own.load(Ordering::Relaxed));
             }
         });
-        keys == 0
+        at_least_none(keys)
     }
 
     /// How many keys all databases have: while commands run, about so many.

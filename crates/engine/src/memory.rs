@@ -35,8 +35,10 @@ const STARTUP_OF_WORKER: usize = 80 * 1024;
 const SAMPLES_MAX: usize = 64;
 /// It looks at so many times as many for one key at most, where its bar is too high.
 const LOOKED_AT_FACTOR: usize = 6;
-/// Shards that are looked at for one key to evict once there is one that could go.
+/// Shards that are looked at for one key to evict once enough have been looked at of those that could go.
 const SHARDS_LOOKED_AT: usize = 64;
+/// So many keys are enough at least where so many shards have had fewer: they are few, and large, and one that is in use is missed.
+const FEW_KEYS_LOOKED_AT: usize = 16;
 /// What a worker may allocate at most between two looks at how much memory is in use, in bytes.
 const ROOM_MAX: usize = 64 * 1024;
 /// Of what is wasted so large a part of the limit is left out, as nearly so much is where values keep their lengths.
@@ -393,18 +395,32 @@ impl Engine {
         }
     }
 
-    /// Evicts the worst of a few keys of a shard chosen at random, and of the next ones as long as they have been fewer.
+    /// How many keys are to be looked at for one to go, where so many shards have had fewer than the samples that are wanted.
+    fn enough_of_few(&self, samples: usize, policy: Policy) -> usize {
+        let keys = if policy.volatile_only() { self.deadlines_about() } else { self.keys_about() };
+        samples.max(FEW_KEYS_LOOKED_AT).min(usize::try_from(keys).unwrap_or(usize::MAX)).max(1)
+    }
+
+    /// Evicts the worst of a few keys of a shard chosen at random, and of others as long as they have been fewer.
     fn evict_one(&self, worker: &mut Worker, how: &Sampling) -> Gone {
         let shards = self.shards.count();
-        let start = worker.random() as usize;
+        // Neighbours would lose their worst keys together, and the next one that comes there finds only good ones.
+        let (start, stride) = (worker.random() as usize, worker.random() as usize | 1);
         let (mut looked_at, mut none) = (0, Gone::Nothing);
+        let mut enough = if how.policy.is_random() { 1 } else { how.samples };
         let mut worst: Option<(MutexGuard<'_, ShardState>, Victim)> = None;
         let has_none = || self.has_no_key() || how.policy.volatile_only() && self.has_no_deadline();
         for step in 0..shards {
-            if step >= SHARDS_LOOKED_AT && (worst.is_some() || step == SHARDS_LOOKED_AT && has_none()) {
+            if step == SHARDS_LOOKED_AT {
+                if worst.is_none() && has_none() {
+                    break;
+                }
+                enough = if how.policy.is_random() { 1 } else { self.enough_of_few(how.samples, how.policy) };
+            }
+            if looked_at >= enough {
                 break;
             }
-            let index = (start + step) & (shards - 1);
+            let index = start.wrapping_add(step.wrapping_mul(stride)) & (shards - 1);
             if how.policy.volatile_only() && self.shards.due_ms(index) == u64::MAX {
                 continue;
             }
@@ -419,9 +435,6 @@ impl Engine {
                     // Nobody is waited for, so holding two shards in any order is no danger.
                     if worst.as_ref().is_none_or(|(_, worst)| found.badness > worst.badness) {
                         worst = Some((state, found));
-                    }
-                    if looked_at >= how.samples || how.policy.is_random() {
-                        break;
                     }
                 }
                 None if how.policy.volatile_only() => {
@@ -448,9 +461,16 @@ impl Engine {
         let mut at = worker.remembered.hand.unwrap_or_else(|| self.remembered.next_shard(shards));
         let (mut looked_at, mut none) = (0, Gone::Nothing);
         let mut worst = None;
+        let mut enough = most;
         // Once around, and where the hand began from the shard's beginning.
         for step in 0..=shards + SHARDS_LOOKED_AT {
-            if worst.is_some() && step >= SHARDS_LOOKED_AT || step == SHARDS_LOOKED_AT && self.has_no_key() {
+            if step == SHARDS_LOOKED_AT {
+                if worst.is_none() && self.has_no_key() {
+                    break;
+                }
+                enough = self.enough_of_few(samples, how.policy);
+            }
+            if looked_at >= enough {
                 break;
             }
             // Nobody is waited for, so holding two shards in any order is no danger.

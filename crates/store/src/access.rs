@@ -57,7 +57,7 @@ impl AccessClock {
             }
     }
 
-    /// Whether what is noted of an access depends on what is noted already, so that a write leaves it as it is.
+    /// Whether what is noted of an access depends on what is noted already.
     #[inline]
     pub fn counts(&self) -> bool {
         self.noting != Noting::Clock

@@ -218,7 +218,10 @@ fn put_or_add(
             }
             put(cx, slot, item)
         }
-        (BinaryStore::Add, Some(_)) => return Err(Status::Exists.into()),
+        (BinaryStore::Add, Some(slot)) => {
+            cx.note_attempt(slot);
+            return Err(Status::Exists.into());
+        }
         (BinaryStore::Replace, None) => return Err(Status::NotFound.into()),
         (BinaryStore::Set | BinaryStore::Add | BinaryStore::Replace, slot) => put(cx, slot, item),
     };

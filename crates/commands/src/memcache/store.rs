@@ -88,9 +88,11 @@ pub fn store(cx: &mut KeyCx<'_>, verb: StoreVerb, item: Item<'_>) -> Answer {
     }
     let (answer, stored) = match (verb, slot) {
         (StoreVerb::Set, _) | (StoreVerb::Add, None) | (StoreVerb::Replace, Some(_)) => put(cx, slot, item),
-        (StoreVerb::Add, Some(_)) | (StoreVerb::Replace | StoreVerb::Append | StoreVerb::Prepend, None) => {
+        (StoreVerb::Add, Some(slot)) => {
+            cx.note_attempt(slot);
             (Answer::NotStored, None)
         }
+        (StoreVerb::Replace | StoreVerb::Append | StoreVerb::Prepend, None) => (Answer::NotStored, None),
         (StoreVerb::Append, Some(slot)) => (append(cx, slot, item.data), Some(slot)),
         (StoreVerb::Prepend, Some(slot)) => (prepend(cx, slot, item.data), Some(slot)),
         (StoreVerb::Cas(token), slot) => compare_and_store(cx, slot, token, item),

@@ -270,13 +270,25 @@ impl<'a> KeyCx<'a> {
 
     /// Notes that the value in a slot is read.
     pub fn note_read(&mut self, slot: Slot) {
+        self.note(slot, Access::Read);
+    }
+
+    /// Notes that somebody wanted to write to a slot, and did not.
+    pub fn note_attempt(&mut self, slot: Slot) {
+        self.note(slot, Access::Write);
+    }
+
+    fn note(&mut self, slot: Slot, kind: Access) {
         if self.touches {
             let clock = self.worker.clock.access;
             let mut access = clock.created();
             if clock.counts() {
                 access = clock.touched(self.entry(slot).access(), self.worker.random());
             }
-            self.entry_mut(slot).fetched(access);
+            match kind {
+                Access::Read => self.entry_mut(slot).fetched(access),
+                Access::Write => self.entry_mut(slot).set_access(access),
+            }
         }
     }
 

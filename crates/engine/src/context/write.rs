@@ -4,6 +4,7 @@ use super::KeyCx;
 use crate::large::{LARGE_MIN, SizeBefore};
 use crate::many_due::has_many_deadlines;
 use crate::notify::EventClass;
+use crate::worker::Worker;
 use tenon_store::Slot;
 use tenon_store::entry::{Entry, Marks, Meta, NewValue, ValueRef};
 use tenon_store::types::{Object, ValueType};
@@ -46,13 +47,12 @@ impl KeyCx<'_> {
     /// there with such a one; tells whether it was. It is what [`KeyCx::set`] finds most often, and needs one look.
     #[inline(always)]
     fn write_over(&mut self, bytes: &[u8]) -> bool {
-        let writing = self.writing();
         let found = self.state.shard.used_database_mut(self.database);
         let Some((_, mut entry)) = found.and_then(|keyspace| keyspace.find_entry_mut(self.hash, self.key)) else {
             return false;
         };
         // Without a deadline it is not past it.
-        let access = writing.unwrap_or(entry.view().access());
+        let access = written(self.touches, self.worker, entry.view().access());
         let is_done = entry.try_write_over(bytes, access);
         if is_done {
             self.changed();
@@ -79,13 +79,6 @@ impl KeyCx<'_> {
         let slot = self.store_in_slot(slot, value, deadline, flags, cas);
         self.notify_displaced(displaced, ValueType::String);
         slot
-    }
-
-    /// The bits that a write leaves in the entry for its access; `None`: they stay.
-    #[inline(always)]
-    fn writing(&self) -> Option<u32> {
-        let clock = self.worker.clock.access;
-        (self.touches && !clock.counts()).then(|| clock.created())
     }
 
     /// Stores a value in the key's slot, which `find` or its kin gave just before, or as a new key where there is none.
@@ -117,7 +110,8 @@ impl KeyCx<'_> {
         };
         let slot = match slot {
             Some(slot) => {
-                let access = self.writing().unwrap_or(self.entry(slot).access());
+                let before = self.entry(slot).access();
+                let access = written(self.touches, self.worker, before);
                 let meta = Meta { deadline_ms, cas, flags, access, marks: Marks::NONE };
                 let replaced = self.change_deadlines(|keyspace| keyspace.overwrite(slot, value, &meta, now_ms));
                 if let Some(replaced) = replaced {
@@ -350,5 +344,17 @@ impl KeyCx<'_> {
         if self.engine.tracking.is_active() {
             self.engine.key_changed(self.worker, self.hash, self.key);
         }
+    }
+}
+
+/// The bits that writing over a string leaves in its entry for this access. What a key is worth by its hits and their age a
+/// write does not change: it says nothing of who reads it.
+#[inline(always)]
+fn written(touches: bool, worker: &mut Worker, before: u32) -> u32 {
+    let clock = worker.clock.access;
+    match () {
+        () if !touches || clock.notes_turnover() => before,
+        () if clock.notes_frequency() => clock.touched(before, worker.random()),
+        () => clock.created(),
     }
 }

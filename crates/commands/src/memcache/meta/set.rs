@@ -57,8 +57,13 @@ pub fn set(
     }
     let data_len = data.len();
     let stored = match flags.mode {
-        Some(b'E') if slot.is_some() => Code::NotStored.into(),
-        Some(b'E') => put(cx, slot, data, flags, flags.exptime),
+        Some(b'E') => match slot {
+            Some(slot) => {
+                cx.note_attempt(slot);
+                Code::NotStored.into()
+            }
+            None => put(cx, None, data, flags, flags.exptime),
+        },
         Some(mode @ (b'A' | b'P')) => match (slot, flags.vivify) {
             (Some(slot), _) => add(cx, slot, mode, data, flags),
             (None, Some(exptime)) => put(cx, None, data, flags, Some(exptime)),

@@ -109,8 +109,9 @@ fn store_pairs_when(
         When::Absent => Some(false),
         When::Present => Some(true),
     };
-    let holds =
-        wanted.is_none_or(|wanted| pairs.clone().step_by(2).all(|at| cx.key(args.get(at)).find().is_some() == wanted));
+    let holds = wanted.is_none_or(|wanted| {
+        pairs.clone().step_by(2).all(|at| cx.key(args.get(at)).find_for_write().is_some() == wanted)
+    });
     if holds {
         store_pairs(cx, args, pairs, store_one);
     }

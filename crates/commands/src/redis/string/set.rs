@@ -74,8 +74,14 @@ fn set_with_options(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) 
         (false, true) => reply.ok(),
         (false, false) => reply.null(),
     }
-    let text = Text::of_arg(args, 2);
-    Ok(if holds { store_logged(cx, slot, text, deadline, EventOrder::SetFirst) } else { Effect::Unchanged })
+    if holds {
+        return Ok(store_logged(cx, slot, Text::of_arg(args, 2), deadline, EventOrder::SetFirst));
+    }
+    // A lock that somebody waits for is in use.
+    if let Some(slot) = slot.filter(|_| !options.get) {
+        cx.note_attempt(slot);
+    }
+    Ok(Effect::Unchanged)
 }
 
 /// In which order is told that a string was stored and that it has an expiry.
@@ -163,7 +169,7 @@ pub static SETNX: Command = Command {
 };
 
 fn setnx(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    if cx.find().is_some() {
+    if cx.find_for_write().is_some() {
         reply.int(0);
         return Ok(Effect::Unchanged);
     }
