@@ -263,6 +263,20 @@ fn a_log_that_is_loaded_once_more_is_whole_although_a_script_was_writing() {
 }
 
 #[test]
+fn who_waits_gets_nothing_that_is_loaded_and_gone_again() {
+    let server = Server::tenon(&[("appendonly", "yes"), ("enable-debug-command", "yes"), ("save", "")]).expect("tenon");
+    let (mut client, mut waiting) = (client(&server), client(&server));
+    assert_eq!(call(&mut client, "RPUSH list one"), Value::Int(1));
+    assert_eq!(call(&mut client, "LPOP list"), Value::Bulk(b"one".to_vec()));
+    waiting.send(&[b"BLMOVE", b"list", b"other", b"LEFT", b"RIGHT", b"0"]).expect("it is sent");
+    wait_until("the wait", || info::field(&mut client, "clients", "blocked_clients") == "1");
+    ok(&mut client, "DEBUG LOADAOF");
+    assert_eq!(call(&mut client, "DBSIZE"), Value::Int(0));
+    assert_eq!(call(&mut client, "RPUSH list two"), Value::Int(1));
+    assert_eq!(waiting.receive().expect("an answer"), Value::Bulk(b"two".to_vec()));
+}
+
+#[test]
 fn the_process_ends_when_what_was_confirmed_is_written() {
     let mut server =
         Server::tenon(&[("appendonly", "yes"), ("enable-debug-command", "yes"), ("save", "")]).expect("tenon");

@@ -197,14 +197,17 @@ impl Shape {
     pub fn score_ranges(&self, centre: Place) -> Vec<ScoreRange> {
         let bounds = self.bounds(centre);
         let mut steps = self.steps(centre);
-        let mut cell = Cell::of(centre, steps);
+        let is_polygon = matches!(self, Shape::Polygon(_));
+        // The centre of a polygon may be beyond the map, or where its east is its west.
+        let cell_of = |steps| if is_polygon { Cell::nearest(centre, steps) } else { Cell::of(centre, steps) };
+        let mut cell = cell_of(steps);
         // A circle or a box is covered by cells of twice the size at most, as far as Redis looks; the centre of a polygon
         // may lie near its edge.
         let mut widened = 0;
-        let most = if matches!(self, Shape::Polygon(_)) { STEPS_MAX } else { 1 };
+        let most = if is_polygon { STEPS_MAX } else { 1 };
         while widened < most && steps > 1 && !bounds.are_reached_around(cell) {
             steps -= 1;
-            cell = Cell::of(centre, steps);
+            cell = cell_of(steps);
             widened += 1;
         }
         // Where the cell itself reaches beyond the shape, the next one on that side is not needed. Of the four largest
@@ -368,6 +371,13 @@ impl Cell {
         }
     }
 
+    /// One that there is, for a place beyond the map, too.
+    fn nearest(place: Place, steps: u32) -> Cell {
+        let Cell { latitude, longitude, .. } = Cell::of(place, steps);
+        let last = (1 << steps) - 1;
+        Cell { latitude: latitude.min(last), longitude: longitude.min(last), steps }
+    }
+
     fn bits(self) -> u64 {
         spread(self.latitude) | spread(self.longitude) << 1
     }
@@ -483,6 +493,31 @@ mod tests {
         // Without an area nothing is within.
         let line = polygon(&[(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]).unwrap();
         assert!(!line.contains(place((3.0, 3.0))) && !line.contains(place((1.0, 1.5))));
+    }
+
+    #[test]
+    fn score_ranges_cover_polygons_around_the_earth() {
+        let place = |(longitude, latitude)| Place { longitude, latitude };
+        for corners in [
+            &[(-180.0, -85.0), (180.0, -85.0), (180.0, 85.0), (-180.0, 85.0)][..],
+            &[(-120.0, -40.0), (120.0, -40.0), (120.0, 60.0), (-120.0, 60.0)],
+            // Its centre is near a pole.
+            &[(-120.0, -10.0), (0.0, -10.0), (120.0, -10.0), (120.0, 80.0), (0.0, 80.0), (-120.0, 80.0)],
+            &[(-120.0, 10.0), (0.0, 10.0), (120.0, 10.0), (120.0, -80.0), (0.0, -80.0), (-120.0, -80.0)],
+        ] {
+            let polygon = Polygon::new(corners.iter().copied().map(place).collect()).unwrap();
+            let (centre, shape) = (polygon.centre(), Shape::Polygon(polygon));
+            let ranges = shape.score_ranges(centre);
+            for spot in
+                (-17..18).flat_map(|x| (-8..9).map(move |y| (f64::from(x) * 10.0 + 0.5, f64::from(y) * 10.0 + 0.5)))
+            {
+                let place = place(spot);
+                let covering =
+                    ranges.iter().filter(|range| !range.is_above(place.score()) && range.reaches(place.score()));
+                let is_within = shape.distance_within(centre, place).is_some();
+                assert!(covering.count() == 1 || !is_within, "{centre:?} {place:?} {ranges:?}");
+            }
+        }
     }
 
     #[test]
