@@ -146,18 +146,22 @@ impl Engine {
 
     /// Whether no key has a deadline of its own, as far as can be told while commands run.
     pub(crate) fn has_no_deadline(&self) -> bool {
-        self.deadlines_about() == 0
+        self.deadlines_summed_up() == 0
     }
 
     /// How many keys have a deadline of their own: while commands run, about so many.
     pub(crate) fn deadlines_about(&self) -> u64 {
+        at_least_none(self.deadlines_summed_up())
+    }
+
+    fn deadlines_summed_up(&self) -> u64 {
         let mut keys = 0_u64;
         self.each_stats(|stats| {
             for [with_own, _] in &stats.keys.with_deadlines {
                 keys = keys.wrapping_add(with_own.load(Ordering::Relaxed));
             }
         });
-        at_least_none(keys)
+        keys
     }
 
     /// How many keys all databases have: while commands run, about so many.

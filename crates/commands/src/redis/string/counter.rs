@@ -109,8 +109,9 @@ fn add(cx: &mut KeyCx<'_>, increment: i64, reply: &mut Reply<'_>) -> Result<Effe
     Ok(counted_by_memcached.map_or(Effect::Verbatim, |slot| cx.log_string(slot)))
 }
 
+/// The integer that memcached's `decr` has left blanks behind.
 #[cold]
-fn integer_before_blanks(value: ValueRef<'_>) -> Option<i64> {
+pub(super) fn integer_before_blanks(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Bytes(text) => parse_i64(string::without_blanks(text)),
         ValueRef::Int(_) | ValueRef::Object(_) | ValueRef::Packed(..) => None,

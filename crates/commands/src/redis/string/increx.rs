@@ -1,5 +1,6 @@
 //! INCREX: adding to a number within bounds, and setting its expiry with it.
 
+use super::counter::integer_before_blanks;
 use super::options::{Expire, Expiry, TimeUnit};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
@@ -157,7 +158,10 @@ fn add_int(
     let expire = options.expire.deadline(cx.now_ms(), "increx")?;
     let slot = cx.find_for_write();
     let before = match slot {
-        Some(slot) => string::integer(cx.string(slot)?).ok_or(CmdError::NotInteger)?,
+        Some(slot) => {
+            let value = cx.string(slot)?;
+            string::integer(value).or_else(|| integer_before_blanks(value)).ok_or(CmdError::NotInteger)?
+        }
         None => 0,
     };
     let exact = i128::from(before) + i128::from(increment);
@@ -195,7 +199,7 @@ fn add_float(
     let before = match slot.map(|slot| cx.string(slot)).transpose()? {
         None => LongDouble::ZERO,
         Some(ValueRef::Int(int)) => LongDouble::from(int),
-        Some(ValueRef::Bytes(bytes)) => LongDouble::parse(bytes).ok_or(CmdError::NotFloat)?,
+        Some(ValueRef::Bytes(bytes)) => LongDouble::parse(string::without_blanks(bytes)).ok_or(CmdError::NotFloat)?,
         Some(_) => return Err(CmdError::NotFloat),
     };
     if !before.is_finite() {
