@@ -102,9 +102,9 @@ fn what_was_flushed_and_is_not_saved_yet_has_nothing_else_go() {
 }
 
 /// Evicts of so many keys of which half are as good as new; gives how many have gone, and of those.
-fn evicted_of(keys: usize, policy: &str, samples: &str) -> (usize, usize) {
+fn evicted_of(keys: usize, policy: &str, samples: &str, shards: &str) -> (usize, usize) {
     let mut server =
-        Server::new(1, &[("maxmemory-policy", policy), ("maxmemory-samples", samples), ("shards", "4096")]);
+        Server::new(1, &[("maxmemory-policy", policy), ("maxmemory-samples", samples), ("shards", shards)]);
     run(&mut server, &[b"SET", b"one", &[b'x'; 10_000]]);
     let Value::Bulk(payload) = run(&mut server, &[b"DUMP", b"one"]) else { panic!("there is one") };
     run(&mut server, &[b"DEL", b"one"]);
@@ -128,12 +128,12 @@ fn evicted_of(keys: usize, policy: &str, samples: &str) -> (usize, usize) {
 fn of_few_keys_the_worst_go() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for policy in ["allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-tenon"] {
-        for (keys, samples) in [(600, "10"), (60, "10"), (40, "64")] {
-            let (gone, good) = evicted_of(keys, policy, samples);
-            assert!(gone >= keys / 12, "{policy}: of {keys}, {gone} are gone");
+        for (keys, samples, shards) in [(600, "10", "4096"), (60, "10", "4096"), (40, "64", "4096"), (12, "5", "16")] {
+            let (gone, good) = evicted_of(keys, policy, samples, shards);
+            assert!(gone >= keys / 12, "{policy}, {shards}: of {keys}, {gone} are gone");
             // What allkeys-tenon takes first are those that are as bad as the ones before.
             let part = if policy == "allkeys-tenon" { 4 } else { 10 };
-            assert!(good <= gone / part, "{policy}: of {keys}, {good} of {gone} had been used");
+            assert!(good <= gone / part, "{policy}, {shards}: of {keys}, {good} of {gone} had been used");
         }
     }
 }
@@ -156,12 +156,38 @@ fn who_writes_or_wants_to_is_an_access() {
         let Value::Int(frequency) = run(&mut server, &[b"OBJECT", b"FREQ", key.as_bytes()]) else { panic!("{key}") };
         assert!(frequency > 10, "{key}: {frequency}");
     }
+    // Each is one, in small collections, too.
+    run(&mut server, &[b"CONFIG", b"SET", b"lfu-log-factor", b"0", b"lfu-decay-time", b"0"]);
+    let told = |server: &mut Server, key: &[u8]| match run(server, &[b"OBJECT", b"FREQ", key]) {
+        Value::Int(frequency) => frequency,
+        other => panic!("{other:?}"),
+    };
+    for words in [
+        &[&b"SET"[..], b"s", b"1"][..],
+        &[b"SET", b"s", b"another", b"EX", b"100"],
+        &[b"APPEND", b"s", b"2"],
+        &[b"INCRBYFLOAT", b"f", b"1"],
+        &[b"HSET", b"h", b"a", b"1"],
+        &[b"LPUSH", b"l", b"1"],
+        &[b"SADD", b"set", b"a"],
+        &[b"ZADD", b"z", b"1", b"a"],
+    ] {
+        run(&mut server, words);
+        let before = told(&mut server, words[1]);
+        let changed: Vec<&[u8]> = words.iter().map(|word| if *word == b"a" { b"b" } else { *word }).collect();
+        run(&mut server, &changed);
+        assert_eq!(told(&mut server, words[1]) - before, 1, "{words:?}");
+    }
     run(&mut server, &[b"CONFIG", b"SET", b"maxmemory-policy", b"allkeys-lru"]);
     run(&mut server, &[b"SET", b"key", b"1"]);
     let Value::Bulk(payload) = run(&mut server, &[b"DUMP", b"key"]) else { panic!("there is one") };
-    for words in
-        [&[&b"SET"[..], b"old", b"2", b"NX"][..], &[b"SETNX", b"old", b"2"], &[b"SET", b"old", b"2", b"IFEQ", b"3"]]
-    {
+    for words in [
+        &[&b"SET"[..], b"old", b"2", b"NX"][..],
+        &[b"SETNX", b"old", b"2"],
+        &[b"SET", b"old", b"2", b"IFEQ", b"3"],
+        &[b"COPY", b"key", b"old"],
+        &[b"RENAMENX", b"key", b"old"],
+    ] {
         run(&mut server, &[b"RESTORE", b"old", b"0", &payload, b"REPLACE", b"IDLETIME", b"1000"]);
         run(&mut server, words);
         assert_eq!(run(&mut server, &[b"OBJECT", b"IDLETIME", b"old"]), Value::Int(0), "{words:?}");

@@ -409,9 +409,10 @@ impl Engine {
         let (mut looked_at, mut none) = (0, Gone::Nothing);
         let mut enough = if how.policy.is_random() { 1 } else { how.samples };
         let mut worst: Option<(MutexGuard<'_, ShardState>, Victim)> = None;
+        let few_from = SHARDS_LOOKED_AT.min(shards / 4);
         let has_none = || self.has_no_key() || how.policy.volatile_only() && self.has_no_deadline();
         for step in 0..shards {
-            if step == SHARDS_LOOKED_AT {
+            if step == few_from {
                 if worst.is_none() && has_none() {
                     break;
                 }
@@ -461,10 +462,10 @@ impl Engine {
         let mut at = worker.remembered.hand.unwrap_or_else(|| self.remembered.next_shard(shards));
         let (mut looked_at, mut none) = (0, Gone::Nothing);
         let mut worst = None;
-        let mut enough = most;
+        let (mut enough, few_from) = (most, SHARDS_LOOKED_AT.min(shards / 4));
         // Once around, and where the hand began from the shard's beginning.
         for step in 0..=shards + SHARDS_LOOKED_AT {
-            if step == SHARDS_LOOKED_AT {
+            if step == few_from {
                 if worst.is_none() && self.has_no_key() {
                     break;
                 }

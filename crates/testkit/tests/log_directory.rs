@@ -230,6 +230,9 @@ fn a_start_that_misses_a_file_leaves_what_belongs_to_it() {
     assert!(why.contains("appendonly.aof.1.incr.aof doesn't exist"), "{why}");
     let (is_fixed, told) = fix(folder);
     assert!(!is_fixed && told.contains("1.incr.aof: No such file or directory, aborting..."), "{told}");
+    let without = start_in(folder, "no").expect("tenon starts");
+    assert!(call(&mut client(&without), "CONFIG SET appendonly yes").contains("Unable to turn on AOF"));
+    drop(without);
     std::fs::rename(&away, &increment).expect("it is there");
     let again = start_in(folder, "yes").expect("tenon starts");
     assert_eq!(call(&mut client(&again), "GET key"), "confirmed");

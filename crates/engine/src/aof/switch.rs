@@ -43,7 +43,13 @@ impl Engine {
         }
         let engine = self.shared().ok_or("this engine has no threads of its own")?;
         // Nobody makes way for a log that cannot begin.
-        let made = Directory::open(self.files(), self.aof_names()).and_then(|mut directory| directory.make());
+        let made = Directory::open(self.files(), self.aof_names()).and_then(|mut directory| {
+            // Nor for one whose older files cannot all be found: one that is put back must find what belongs to it.
+            if !directory.lacks_every_base() {
+                directory.parts()?;
+            }
+            directory.make()
+        });
         made.map_err(|error| error.to_string())?;
         let _no_other = NoRewriteBegins::of(self);
         if self.have_rewrite_make_way() {

@@ -76,6 +76,12 @@ impl KeyCx<'_> {
         cas: Option<u64>,
     ) -> Slot {
         let displaced = self.displaced(slot);
+        if let Some(slot) = slot
+            && self.worker.clock.access.notes_frequency()
+        {
+            // Of a time it will be written anyway.
+            self.note_attempt(slot);
+        }
         let slot = self.store_in_slot(slot, value, deadline, flags, cas);
         self.notify_displaced(displaced, ValueType::String);
         slot
@@ -110,8 +116,9 @@ impl KeyCx<'_> {
         };
         let slot = match slot {
             Some(slot) => {
-                let before = self.entry(slot).access();
-                let access = written(self.touches, self.worker, before);
+                let (clock, before) = (self.worker.clock.access, self.entry(slot).access());
+                // Who has looked for the key to change it has counted that.
+                let access = if self.touches && !clock.counts() { clock.created() } else { before };
                 let meta = Meta { deadline_ms, cas, flags, access, marks: Marks::NONE };
                 let replaced = self.change_deadlines(|keyspace| keyspace.overwrite(slot, value, &meta, now_ms));
                 if let Some(replaced) = replaced {

@@ -114,7 +114,7 @@ impl Kept {
         }
         let era = era();
         // Without it nothing is made, and what is there cannot be told from what is older.
-        let Some(file) = lock(&path, want == Want::Room && era.is_ok(), may_be_of(&owner, want))? else {
+        let Some(file) = lock(&path, want == Want::Room && era.is_ok(), owner.uid())? else {
             return if want == Want::Left { Ok(None) } else { era.map(|_| None) };
         };
         let era = era?;
@@ -219,10 +219,10 @@ impl Drop for Kept {
 
 /// Opens a file and locks it; nothing when it is not there and not to be made. Of a process that was killed it is free a moment
 /// later.
-fn lock(path: &Path, makes: bool, user: u32) -> io::Result<Option<File>> {
+fn lock(path: &Path, makes: bool, owner: u32) -> io::Result<Option<File>> {
     let until = Instant::now() + DYING_MAX;
     loop {
-        match open_locked(path, makes, user) {
+        match open_locked(path, makes, owner) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -269,19 +269,18 @@ fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whose it may be beside one's own: root looks at what was left to whom the directory is, who can write into it anyway.
-fn may_be_of(directory: &fs::Metadata, want: Want) -> u32 {
-    match own_user() {
-        0 if want == Want::Left => directory.uid(),
-        own => own,
-    }
+/// It may be what one looks for, and is not to be taken for that: who owns it could have root write what he likes, and where.
+fn owners(path: &Path, owner: u32) -> io::Error {
+    let path = path.display();
+    let what = format!("{path} is of user {owner}, to whom the directory belongs: run this as that user, or remove it");
+    io::Error::new(io::ErrorKind::ResourceBusy, what)
 }
 
 fn somebody_elses(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("{} is somebody else's", path.display()))
 }
 
-fn open_locked(path: &Path, makes: bool, user: u32) -> io::Result<Option<File>> {
+fn open_locked(path: &Path, makes: bool, owner: u32) -> io::Result<Option<File>> {
     loop {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(makes).mode(0o600).custom_flags(OPEN_FLAGS);
@@ -293,8 +292,9 @@ fn open_locked(path: &Path, makes: bool, user: u32) -> io::Result<Option<File>> 
             opened => opened?,
         };
         let metadata = file.metadata()?;
-        if !metadata.is_file() || ![own_user(), user].contains(&metadata.uid()) {
-            return Err(somebody_elses(path));
+        if !metadata.is_file() || metadata.uid() != own_user() {
+            let is_owners = metadata.is_file() && metadata.uid() == owner;
+            return Err(if is_owners { owners(path, owner) } else { somebody_elses(path) });
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -450,18 +450,20 @@ mod tests {
     }
 
     #[test]
-    fn root_finds_what_the_directorys_owner_has_left() {
+    fn root_is_told_whose_it_is() {
         const NOBODY: u32 = 65_534;
         let Some(directory) = directory("root") else { return };
         let path = kept(&directory, Want::Room).expect("it is made").path().to_owned();
         if own_user() == 0 {
             let give = |path: &Path| std::os::unix::fs::chown(path, Some(NOBODY), None).expect("root may");
+            let refused = || Kept::of(&directory, LEN, Want::Left).expect_err("it is not root's");
             give(&path);
-            assert!(Kept::of(&directory, LEN, Want::Left).is_err(), "the directory is root's");
+            assert_eq!(refused().kind(), io::ErrorKind::PermissionDenied, "the directory is root's");
             give(&directory);
-            assert!(Kept::of(&directory, LEN, Want::Room).is_err(), "others could cut it while it is used");
+            assert_eq!(refused().kind(), io::ErrorKind::ResourceBusy);
+            assert!(refused().to_string().contains("is of user 65534"), "{}", refused());
         }
-        kept(&directory, Want::Left).expect("it was left").remove();
+        fs::remove_file(&path).expect("it is there");
         fs::remove_dir(&directory).expect("it is empty");
     }
 

@@ -102,11 +102,12 @@ pub fn bring_left(
     Ok(brought)
 }
 
-/// Whether memory that cannot be had now may be had a moment later.
+/// Whether memory that cannot be had now may be had a moment later, or by somebody else.
 fn passes(error: &io::Error) -> bool {
     const ERRORS: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::IO];
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    error.kind() == io::ErrorKind::WouldBlock || errno.is_some_and(|errno| ERRORS.contains(&errno))
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy)
+        || errno.is_some_and(|errno| ERRORS.contains(&errno))
 }
 
 /// Whether a process has left something in a directory's memory.

@@ -202,6 +202,8 @@ impl Directory {
             // It was not loaded: the new one's commands do not run on what it did.
             self.manifest.withdraw_lacking(i64::MIN);
         }
+        // Before the list is another one: where a file is missing all is as it was.
+        let closed_size = self.parts()?.iter().map(|part| part.size).sum();
         let increment = self.manifest.add_increment(|seq| names.increment(seq));
         self.manifest.increments.last_mut().expect("it was just added").lacks_base = true;
         // Under its temporary name the list comes first: a start that finds a file without a list knows it by that.
@@ -223,7 +225,6 @@ impl Directory {
                 let _ = self.files.remove(&staged);
             }
         })?;
-        let closed_size = self.parts()?.iter().map(|part| part.size).sum();
         let figures = Figures { closed_size, ..Figures::default() };
         Ok(AppendOnly { own_from: increment.seq, ..self.with_log(log, figures) })
     }

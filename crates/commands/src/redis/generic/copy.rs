@@ -44,7 +44,7 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         return Err(CmdError::SameObject);
     }
     let is_there = cx.key(from).find_for_read().is_some();
-    if !is_there || !replace && cx.key_in(database, to).find().is_some() {
+    if !is_there || !replace && cx.key_in(database, to).find_for_write().is_some() {
         reply.int(0);
         return Ok(Effect::Unchanged);
     }

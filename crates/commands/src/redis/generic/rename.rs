@@ -66,7 +66,10 @@ fn give_name(cx: &mut KeysCx<'_>, args: &Args<'_>, existing: Existing) -> Result
     }
     let mut target = cx.key(to);
     let found = target.find();
-    if found.is_some() && existing == Existing::Keep {
+    if let Some(slot) = found
+        && existing == Existing::Keep
+    {
+        target.note_attempt(slot);
         return Ok(Effect::Unchanged);
     }
     let displaced = target.displaced(found);
