@@ -43,8 +43,16 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     if database == cx.database() && from == to {
         return Err(CmdError::SameObject);
     }
-    let is_there = cx.key(from).find_for_read().is_some();
-    if !is_there || !replace && cx.key_in(database, to).find().is_some() {
+    let mut source = cx.key(from);
+    let Some(slot) = source.find_for_read() else {
+        reply.int(0);
+        return Ok(Effect::Unchanged);
+    };
+    if !matches!(source.entry(slot).value(), ValueRef::Object(_)) {
+        // It is short.
+        return Ok(store(cx, args, (database, replace), None, reply));
+    }
+    if !replace && cx.key_in(database, to).find().is_some() {
         reply.int(0);
         return Ok(Effect::Unchanged);
     }
