@@ -44,7 +44,10 @@ pub fn glob(pattern: &[u8], text: &[u8], case: Case) -> bool {
             match bytes_to_end(&pattern[p..]) {
                 Some(needed) if needed > text.len() - t => return false,
                 Some(needed) => (t, resume) = (text.len() - needed, None),
-                None => resume = Some((p, t)),
+                None => {
+                    let Some(start) = next_start(&pattern[p..], text, t, case) else { return false };
+                    (t, resume) = (start, Some((p, start)));
+                }
             }
             continue;
         }
@@ -64,13 +67,31 @@ pub fn glob(pattern: &[u8], text: &[u8], case: Case) -> bool {
         if t == text.len() {
             return false;
         }
-        resume = Some((after_star, start + 1));
-        (p, t) = (after_star, start + 1);
+        let Some(start) = next_start(&pattern[after_star..], text, start + 1, case) else { return false };
+        resume = Some((after_star, start));
+        (p, t) = (after_star, start);
     }
 }
 
 /// Steps that are counted at a time: most matches are done by then.
 const STEPS_AT_ONCE: usize = 1_024;
+
+/// The first byte of the text from `from` on at which what stands behind a `*` may match: where it begins with a plain byte,
+/// that is where the text has it, if it has. Most bytes of most texts are passed over so.
+#[inline(never)]
+fn next_start(pattern: &[u8], text: &[u8], from: usize, case: Case) -> Option<usize> {
+    match pattern[0] {
+        b'?' | b'[' | b'\\' | b'*' => Some(from),
+        _ if case == Case::Insensitive => Some(from),
+        plain => {
+            let passed = memchr::memchr(plain, &text[from..])?;
+            if passed >= STEPS_AT_ONCE {
+                progress::count_bytes(passed);
+            }
+            Some(from + passed)
+        }
+    }
+}
 
 /// How many bytes a pattern matches that has no `*`; `None` if it has one.
 fn bytes_to_end(mut pattern: &[u8]) -> Option<usize> {
@@ -88,6 +109,7 @@ fn bytes_to_end(mut pattern: &[u8]) -> Option<usize> {
 
 /// Matches the first element of a non-empty `pattern`, which is not `*`, against one byte. Returns whether it matched
 /// and how long the element is.
+#[inline(always)]
 fn match_one(pattern: &[u8], byte: u8, case: Case) -> (bool, usize) {
     match pattern[0] {
         b'?' => (true, 1),
@@ -98,6 +120,7 @@ fn match_one(pattern: &[u8], byte: u8, case: Case) -> (bool, usize) {
 }
 
 /// `match_one` for `[...]`.
+#[inline(never)]
 fn match_set(pattern: &[u8], byte: u8, case: Case) -> (bool, usize) {
     let negated = pattern.get(1) == Some(&b'^');
     let mut at = if negated { 2 } else { 1 };

@@ -74,47 +74,42 @@ mod avx2 {
     use super::*;
     use std::arch::x86_64::*;
 
-    /// Bytes of 16 numbers, which are what half a vector takes.
-    const HALF: usize = 12;
-
-    /// The first 16 of these bytes.
-    #[target_feature(enable = "avx2")]
-    fn load(bytes: &[u8]) -> __m128i {
-        let first: &[u8; 16] = bytes.first_chunk().expect("there are 16 bytes");
-        // SAFETY: it reads the 16 bytes that the reference is of, wherever they lie.
-        unsafe { _mm_loadu_si128(first.as_ptr().cast()) }
-    }
+    /// Bytes of 32 numbers.
+    const PART: usize = 24;
+    /// Bytes before a part that are read with it: so each half of a vector has the half of a part.
+    const BEFORE: usize = 4;
 
     #[target_feature(enable = "avx2")]
     pub(super) fn raise(bytes: &[u8], numbers: &mut [u8]) {
+        // Two numbers to each word of 16 bits: the first two of three bytes, and the last two.
         let places = _mm256_setr_epi8(
-            0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1, //
-            0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1,
+            4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15, //
+            0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,
         );
-        let mask = |which: i32| _mm256_set1_epi32(which);
-        // A half is read as 16 bytes: the last do not have so many behind them.
-        let wide = (bytes.len() / (2 * HALF)).saturating_sub(1);
-        let (firsts, lasts) = numbers.split_at_mut(wide * 32);
-        for (packed, numbers) in (0..).step_by(2 * HALF).zip(firsts.as_chunks_mut::<32>().0) {
-            let halves = _mm256_set_m128i(load(&bytes[packed + HALF..]), load(&bytes[packed..]));
-            // Four numbers to each word, and each of them to a byte.
-            let fours = _mm256_shuffle_epi8(halves, places);
-            let low = _mm256_or_si256(
-                _mm256_and_si256(fours, mask(0x3f)),
-                _mm256_and_si256(_mm256_slli_epi32(fours, 2), mask(0x3f00)),
-            );
-            let high = _mm256_or_si256(
-                _mm256_and_si256(_mm256_slli_epi32(fours, 4), mask(0x3f_0000)),
-                _mm256_and_si256(_mm256_slli_epi32(fours, 6), mask(0x3f00_0000)),
-            );
+        // What the first word has to be multiplied with that its numbers lie where those of the second do: four bits up.
+        let up = _mm256_set1_epi32(1 << 16 | 1 << 4);
+        let (low, high) = (_mm256_set1_epi16(0x3f), _mm256_set1_epi16(0x3f00));
+        // The first and the last part have not so many bytes around them.
+        let wide = (bytes.len() / PART).saturating_sub(2);
+        let (first, rest) = numbers.split_at_mut(numbers.len().min(32));
+        let (between, last) = rest.split_at_mut(wide * 32);
+        raise_plain(bytes, first);
+        let parts = bytes.get(PART - BEFORE..).unwrap_or_default().windows(32).step_by(PART);
+        for (packed, numbers) in parts.zip(between.as_chunks_mut::<32>().0) {
+            let packed: &[u8; 32] = packed.try_into().expect("windows have this length");
+            // SAFETY: it reads the 32 bytes that the reference is of, wherever they lie.
+            let packed = unsafe { _mm256_loadu_si256(packed.as_ptr().cast()) };
+            let twos = _mm256_mullo_epi16(_mm256_shuffle_epi8(packed, places), up);
+            let evens = _mm256_and_si256(_mm256_srli_epi16(twos, 4), low);
+            let odds = _mm256_and_si256(_mm256_srli_epi16(twos, 2), high);
             // SAFETY: it reads and writes the 32 bytes that the reference is of, wherever they lie.
             unsafe {
                 let there = numbers.as_mut_ptr().cast();
-                let most = _mm256_max_epu8(_mm256_loadu_si256(there), _mm256_or_si256(low, high));
+                let most = _mm256_max_epu8(_mm256_loadu_si256(there), _mm256_or_si256(evens, odds));
                 _mm256_storeu_si256(there, most);
             }
         }
-        raise_plain(&bytes[wide * 2 * HALF..], lasts);
+        raise_plain(&bytes[bytes.len() - last.len() / 4 * 3..], last);
     }
 
     #[target_feature(enable = "avx2")]
@@ -123,24 +118,21 @@ mod avx2 {
             0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, //
             0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1,
         );
-        let mask = |which: i32| _mm256_set1_epi32(which);
-        for (numbers, bytes) in numbers.as_chunks::<32>().0.iter().zip(bytes.as_chunks_mut::<{ 2 * HALF }>().0) {
+        // Three words of four of each half.
+        let words = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
+        let (second, fourth) = (_mm256_set1_epi16(1 << 14 | 1), _mm256_set1_epi32(1 << 28 | 1));
+        let below_64 = _mm256_set1_epi8(0x3f);
+        for (numbers, bytes) in numbers.as_chunks::<32>().0.iter().zip(bytes.as_chunks_mut::<PART>().0) {
             // SAFETY: it reads the 32 bytes that the reference is of, wherever they lie.
             let numbers = unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) };
-            let low = _mm256_or_si256(
-                _mm256_and_si256(numbers, mask(0x3f)),
-                _mm256_and_si256(_mm256_srli_epi32(numbers, 2), mask(0x3f << 6)),
-            );
-            let high = _mm256_or_si256(
-                _mm256_and_si256(_mm256_srli_epi32(numbers, 4), mask(0x3f << 12)),
-                _mm256_and_si256(_mm256_srli_epi32(numbers, 6), mask(0x3f << 18)),
-            );
-            let halves = _mm256_shuffle_epi8(_mm256_or_si256(low, high), places);
+            // Each second number 6 bits up to the first, and each second pair 12 bits up to the first.
+            let twos = _mm256_maddubs_epi16(_mm256_and_si256(numbers, below_64), second);
+            let fours = _mm256_madd_epi16(twos, fourth);
+            let packed = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(fours, places), words);
             let mut wide = [0; 32];
             // SAFETY: it writes the 32 bytes that the array has, wherever they lie.
-            unsafe { _mm256_storeu_si256(wide.as_mut_ptr().cast(), halves) };
-            bytes[..HALF].copy_from_slice(&wide[..HALF]);
-            bytes[HALF..].copy_from_slice(&wide[16..16 + HALF]);
+            unsafe { _mm256_storeu_si256(wide.as_mut_ptr().cast(), packed) };
+            bytes.copy_from_slice(&wide[..PART]);
         }
     }
 }

@@ -258,6 +258,14 @@ impl KeySpec {
         matches!((self.begin, self.find), (Begin::Index(_), Find::Range { .. }))
     }
 
+    /// Where the row is, if it is one key in a fixed place and the next row another one right behind it.
+    fn right_before(&self, next: &KeySpec) -> Option<usize> {
+        let (Begin::Index(this), Begin::Index(other)) = (self.begin, next.begin) else { return None };
+        let (Find::Range { last: 0, .. }, Find::Range { last: 0, .. }) = (self.find, next.find) else { return None };
+        let are_keys = !self.flags.any(KeyFlags::NOT_KEY) && !next.flags.any(KeyFlags::NOT_KEY);
+        (this + 1 == other && are_keys).then_some(this)
+    }
+
     /// The keys' indexes; `None` where the arguments do not say.
     fn row(&self, args: &Args<'_>) -> Option<Row> {
         let first = match self.begin {
@@ -372,6 +380,10 @@ impl Keys {
             // One row that goes to the end, as DEL's, is no more than a short form.
             (Keys::Specs([spec]), _) if !spec.flags.any(KeyFlags::NOT_KEY) => {
                 (spec.row(&args).unwrap_or(Row::EMPTY), &[], Vec::new())
+            }
+            // Nor are two keys one behind the other, as RENAME's.
+            (Keys::Specs([one, other]), _) if let Some(first) = one.right_before(other) => {
+                (Row { first, end: (first + 2).min(args.len()), step: 1 }, &[], Vec::new())
             }
             (Keys::Specs(specs), _) => match specs.iter().any(|spec| spec.row(&args).is_none()) {
                 true => (Row::EMPTY, &[], Vec::new()),
@@ -527,6 +539,13 @@ mod tests {
         static STORE: [KeySpec; 2] = [KeySpec::at(1, KeyFlags::OVERWRITE), KeySpec::counted(2, KeyFlags::READ)];
         assert_eq!(specs(&STORE, "ZUNIONSTORE d 2 a b WEIGHTS 1 2"), [1, 3, 4]);
         assert_eq!(specs(&STORE, "ZUNIONSTORE d 3 a b"), [], "a count too large leaves nothing certain");
+        static MOVE: [KeySpec; 2] = [KeySpec::at(1, KeyFlags::READ_AND_DELETE), KeySpec::at(2, KeyFlags::ADD)];
+        assert_eq!(specs(&MOVE, "SMOVE a b c"), [1, 2]);
+        assert_eq!((specs(&MOVE, "SMOVE a"), specs(&MOVE, "SMOVE")), (vec![1], vec![]));
+        static APART: [KeySpec; 2] = [KeySpec::at(1, KeyFlags::READ), KeySpec::at(3, KeyFlags::READ)];
+        assert_eq!(specs(&APART, "X a b c"), [1, 3]);
+        static SHARD: [KeySpec; 2] = [KeySpec::at(1, KeyFlags::NOT_KEY), KeySpec::at(2, KeyFlags::READ)];
+        assert_eq!(specs(&SHARD, "X a b c"), [2]);
         static POP: [KeySpec; 1] = [KeySpec::all_but_last(1, KeyFlags::READ_AND_DELETE)];
         assert_eq!(specs(&POP, "BLPOP a b c 0"), [1, 2, 3]);
         static READ: [KeySpec; 1] = [KeySpec::half_behind("STREAMS", 1, KeyFlags::READ)];

@@ -41,12 +41,12 @@ impl Engine {
                 let (mut hashes, mut indexes) = std::mem::take(&mut worker.keys_scratch);
                 hashes.clear();
                 indexes.clear();
-                for hash in self.hashes_of(resolved.command.keys.indexes(args), args) {
+                self.hashes_of(resolved.command.keys.indexes(args), args).for_each(|hash| {
                     hashes.push(hash);
                     if hashes.len() % HASHES_A_COUNT == 0 {
                         progress::count(HASHES_A_COUNT);
                     }
-                }
+                });
                 indexes.extend(hashes.iter().map(|hash| self.shards.index(*hash)));
                 let held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
                 held.prefetch_entries(&self.shards, session.database, &hashes);

@@ -39,7 +39,7 @@ pub struct Held<'a>(Guards<'a>);
 
 enum Guards<'a> {
     /// In the order of their indexes: those that a command needs, or all.
-    Listed { indexes: Vec<usize>, guards: Vec<MutexGuard<'a, ShardState>> },
+    Listed { indexes: Vec<usize>, guards: Vec<MutexGuard<'a, ShardState>>, ranks: Option<Ranks> },
     /// Each at its index: those of a script that has taken many, one after the other.
     Spread { guards: Box<[Option<MutexGuard<'a, ShardState>>]>, len: usize },
 }
@@ -48,7 +48,10 @@ impl<'a> Held<'a> {
     /// The shards of these indexes, in order, and their guards.
     pub(crate) fn new(indexes: Vec<usize>, guards: Vec<MutexGuard<'a, ShardState>>) -> Held<'a> {
         debug_assert!(indexes.len() == guards.len() && indexes.is_sorted());
-        Held(Guards::Listed { indexes, guards })
+        // Where every shard is held, each is at its index.
+        let is_every = indexes.last().is_some_and(|last| last + 1 == indexes.len());
+        let ranks = (indexes.len() > LISTED_MAX && !is_every).then(|| Ranks::of(&indexes));
+        Held(Guards::Listed { indexes, guards, ranks })
     }
 
     /// None.
@@ -74,7 +77,7 @@ impl<'a> Held<'a> {
 
     /// Adds a shard that is not held yet, of so many that there are.
     pub(crate) fn add(&mut self, index: usize, guard: MutexGuard<'a, ShardState>, count: usize) {
-        if let Guards::Listed { indexes, guards } = &mut self.0 {
+        if let Guards::Listed { indexes, guards, .. } = &mut self.0 {
             if indexes.len() < LISTED_MAX {
                 let at = indexes.binary_search(&index).expect_err("a shard is locked once");
                 indexes.insert(at, index);
@@ -143,38 +146,72 @@ impl<'a> Held<'a> {
 /// What a handler touches that its declaration does not name.
 const NOT_NAMED: &str = "a handler touches only keys that its declaration names";
 
+/// Where shards are in a list of many that are held: for each 64 shards a bit for each that is, and how many are before them.
+struct Ranks(Box<[(u64, u32)]>);
+
+impl Ranks {
+    fn of(indexes: &[usize]) -> Ranks {
+        let words = indexes.last().map_or(0, |last| last / 64 + 1);
+        let mut ranks = vec![(0u64, 0); words].into_boxed_slice();
+        for (index, place) in indexes.iter().zip(0u32..) {
+            let (held, before) = &mut ranks[index / 64];
+            if *held == 0 {
+                *before = place;
+            }
+            *held |= 1 << (index % 64);
+        }
+        Ranks(ranks)
+    }
+
+    #[inline]
+    fn place_of(&self, index: usize) -> Option<usize> {
+        let (held, before) = *self.0.get(index / 64)?;
+        let bit = 1 << (index % 64);
+        (held & bit != 0).then(|| before as usize + (held & (bit - 1)).count_ones() as usize)
+    }
+}
+
 /// Where a shard is in a list of those that are held.
-fn place_of(indexes: &[usize], index: usize) -> Option<usize> {
-    // Either every shard is held or a few.
-    if indexes.get(index) == Some(&index) { Some(index) } else { indexes.binary_search(&index).ok() }
+#[inline]
+fn place_of(indexes: &[usize], ranks: Option<&Ranks>, index: usize) -> Option<usize> {
+    match ranks {
+        Some(ranks) => ranks.place_of(index),
+        // Either every shard is held or a few.
+        None if indexes.get(index) == Some(&index) => Some(index),
+        None => indexes.binary_search(&index).ok(),
+    }
 }
 
 impl Locked for Held<'_> {
     #[inline]
     fn holds(&self, index: usize) -> bool {
         match &self.0 {
-            Guards::Listed { indexes, .. } => place_of(indexes, index).is_some(),
+            Guards::Listed { indexes, ranks, .. } => place_of(indexes, ranks.as_ref(), index).is_some(),
             Guards::Spread { guards, .. } => guards[index].is_some(),
         }
     }
 
     fn shard(&mut self, index: usize) -> &mut ShardState {
         match &mut self.0 {
-            Guards::Listed { indexes, guards } => &mut guards[place_of(indexes, index).expect(NOT_NAMED)],
+            Guards::Listed { indexes, guards, ranks } => {
+                &mut guards[place_of(indexes, ranks.as_ref(), index).expect(NOT_NAMED)]
+            }
             Guards::Spread { guards, .. } => guards[index].as_mut().expect(NOT_NAMED),
         }
     }
 
     fn shard_ref(&self, index: usize) -> &ShardState {
         match &self.0 {
-            Guards::Listed { indexes, guards } => &guards[place_of(indexes, index).expect(NOT_NAMED)],
+            Guards::Listed { indexes, guards, ranks } => {
+                &guards[place_of(indexes, ranks.as_ref(), index).expect(NOT_NAMED)]
+            }
             Guards::Spread { guards, .. } => guards[index].as_ref().expect(NOT_NAMED),
         }
     }
 
     fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool) {
         match &mut self.0 {
-            Guards::Listed { indexes, guards } => {
+            Guards::Listed { indexes, guards, .. } => {
                 let mut held = indexes.iter().zip(guards);
                 _ = held.all(|(index, guard)| visit(*index, guard));
             }
@@ -187,7 +224,7 @@ impl Locked for Held<'_> {
     }
 
     fn let_go(&mut self) {
-        self.0 = Guards::Listed { indexes: Vec::new(), guards: Vec::new() };
+        *self = Held::none();
     }
 }
 
@@ -227,6 +264,20 @@ mod tests {
         held.add(9, lock(9), shards.count());
         assert_eq!(held.into_indexes(), [9]);
         assert!((0..64).all(|index| shards.try_lock(index).is_some()));
+        // All that are locked at once, few or many.
+        for step in [1, 3, 7, 60] {
+            let indexes: Vec<usize> = (2..64).step_by(step).collect();
+            let mut held = Held::new(indexes.clone(), indexes.iter().map(|index| lock(*index)).collect());
+            for index in 0..64 {
+                assert_eq!(held.holds(index), indexes.contains(&index), "{index} of every {step}");
+            }
+            for &index in &indexes {
+                let addresses =
+                    [std::ptr::from_mut(held.shard(index)).addr(), std::ptr::from_ref(held.shard_ref(index)).addr()];
+                assert_eq!(addresses[0], addresses[1]);
+                assert_eq!(addresses[0], shards.cells[index].0.data_ptr().addr());
+            }
+        }
         let mut held = Held::new(Vec::new(), Vec::new());
         (0..20).rev().for_each(|index| held.add(index, lock(index), shards.count()));
         assert!(held.into_indexes().into_iter().eq(0..20));

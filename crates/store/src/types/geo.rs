@@ -143,19 +143,64 @@ impl Place {
 
     /// The way to another place in metres, on a sphere (haversine).
     pub fn distance(self, other: Place) -> f64 {
-        let v = ((other.longitude.to_radians() - self.longitude.to_radians()) / 2.0).sin();
+        Centre::new(self).distance(other)
+    }
+}
+
+/// A place that many others are measured from: what it adds to each distance is worked out once.
+#[derive(Clone, Copy, Debug)]
+pub struct Centre {
+    /// In radians, as is the latitude.
+    longitude: f64,
+    latitude: f64,
+    latitude_cos: f64,
+}
+
+impl Centre {
+    /// Measures from this place.
+    pub fn new(place: Place) -> Centre {
+        let latitude = place.latitude.to_radians();
+        Centre { longitude: place.longitude.to_radians(), latitude, latitude_cos: latitude.cos() }
+    }
+
+    /// The way to another place in metres, on a sphere (haversine).
+    pub fn distance(&self, other: Place) -> f64 {
+        let v = self.half_angle_sin(other);
         if v == 0.0 {
             return self.distance_north(other);
         }
-        let (latitude, other_latitude) = (self.latitude.to_radians(), other.latitude.to_radians());
-        let u = ((other_latitude - latitude) / 2.0).sin();
-        let a = u * u + latitude.cos() * other_latitude.cos() * v * v;
-        2.0 * EARTH_RADIUS * a.sqrt().asin()
+        self.distance_of(v, other, other.latitude.to_radians().cos())
     }
 
     /// The way north or south to the other place's latitude.
-    fn distance_north(self, other: Place) -> f64 {
-        EARTH_RADIUS * (other.latitude.to_radians() - self.latitude.to_radians()).abs()
+    fn distance_north(&self, other: Place) -> f64 {
+        EARTH_RADIUS * (other.latitude.to_radians() - self.latitude).abs()
+    }
+
+    /// The sine of half the angle between the longitudes.
+    fn half_angle_sin(&self, other: Place) -> f64 {
+        ((other.longitude.to_radians() - self.longitude) / 2.0).sin()
+    }
+
+    /// The way to another place of which that sine and the latitude's cosine are known.
+    fn distance_of(&self, v: f64, other: Place, latitude_cos: f64) -> f64 {
+        let u = ((other.latitude.to_radians() - self.latitude) / 2.0).sin();
+        let a = u * u + self.latitude_cos * latitude_cos * v * v;
+        2.0 * EARTH_RADIUS * a.sqrt().asin()
+    }
+
+    /// How far a place is, if it is no further north or south than `north`, and no further east or west on its own latitude
+    /// than `east`.
+    fn distance_in_box(&self, place: Place, north: f64, east: f64) -> Option<f64> {
+        let north_of_centre = self.distance_north(place);
+        let is_near = north_of_centre <= north;
+        if !is_near {
+            return None;
+        }
+        let (v, latitude_cos) = (self.half_angle_sin(place), place.latitude.to_radians().cos());
+        let east_of_centre = 2.0 * EARTH_RADIUS * (latitude_cos * latitude_cos * v * v).sqrt().asin();
+        let distance = || if v == 0.0 { north_of_centre } else { self.distance_of(v, place, latitude_cos) };
+        (east_of_centre <= east).then(distance)
     }
 }
 
@@ -180,14 +225,13 @@ pub enum Shape {
 
 impl Shape {
     /// How far a place is from the centre, if it is in the shape around that.
-    pub fn distance_within(&self, centre: Place, place: Place) -> Option<f64> {
+    pub fn distance_within(&self, centre: &Centre, place: Place) -> Option<f64> {
+        /// A way north or south is no longer than the way, but for how both are rounded.
+        const ROUNDED: f64 = 1.0 + 1e-6;
         match self {
+            Shape::Circle { radius } if centre.distance_north(place) > radius * ROUNDED => None,
             Shape::Circle { radius } => Some(centre.distance(place)).filter(|distance| distance <= radius),
-            Shape::Box { width, height } => {
-                let beside = Place { latitude: place.latitude, ..centre };
-                let is_in = centre.distance_north(place) <= height / 2.0 && place.distance(beside) <= width / 2.0;
-                is_in.then(|| centre.distance(place))
-            }
+            Shape::Box { width, height } => centre.distance_in_box(place, height / 2.0, width / 2.0),
             Shape::Polygon(polygon) => polygon.contains(place).then(|| centre.distance(place)),
         }
     }
@@ -456,13 +500,68 @@ mod tests {
                     centre.latitude + (next(2.0) - 1.0) * size / 111_000.0,
                 );
                 let Some(spot) = spot.map(|spot| Place::of_score(spot.score())) else { continue };
-                if shape.distance_within(centre, spot).is_some() {
+                if shape.distance_within(&Centre::new(centre), spot).is_some() {
                     let score = spot.score();
                     let covering = ranges.iter().filter(|range| !range.is_above(score) && range.reaches(score)).count();
                     assert_eq!(covering, 1, "{centre:?} {shape:?} {spot:?}");
                 }
             }
         }
+    }
+
+    /// As Redis measures: each distance by itself.
+    fn plain_distance(one: Place, other: Place) -> f64 {
+        let v = ((other.longitude.to_radians() - one.longitude.to_radians()) / 2.0).sin();
+        if v == 0.0 {
+            return EARTH_RADIUS * (other.latitude.to_radians() - one.latitude.to_radians()).abs();
+        }
+        let (latitude, other_latitude) = (one.latitude.to_radians(), other.latitude.to_radians());
+        let u = ((other_latitude - latitude) / 2.0).sin();
+        let a = u * u + latitude.cos() * other_latitude.cos() * v * v;
+        2.0 * EARTH_RADIUS * a.sqrt().asin()
+    }
+
+    #[test]
+    fn what_is_known_of_the_centre_changes_no_bit_of_a_distance() {
+        let mut random = 5u64;
+        let mut next = |bound: f64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 11) as f64 / (1u64 << 53) as f64 * bound
+        };
+        let mut within = 0;
+        for round in 0..if cfg!(miri) { 100 } else { 200_000 } {
+            let centre = Place { longitude: next(360.0) - 180.0, latitude: next(170.0) - 85.0 };
+            // As wide as anything, or near; some on the same meridian or parallel.
+            let reach = if round % 2 == 0 { 1.0 } else { 0.01 };
+            let mut place = Place {
+                longitude: centre.longitude + (next(360.0) - 180.0) * reach,
+                latitude: (centre.latitude + (next(170.0) - 85.0) * reach).clamp(LATITUDES.min, LATITUDES.max),
+            };
+            match round % 16 {
+                0 | 1 => place.longitude = centre.longitude,
+                2 | 3 => place.latitude = centre.latitude,
+                _ => {}
+            }
+            let distance = plain_distance(centre, place);
+            assert_eq!(centre.distance(place).to_bits(), distance.to_bits(), "{centre:?} {place:?}");
+            let beside = Place { latitude: place.latitude, ..centre };
+            let east = plain_distance(place, beside);
+            let north = EARTH_RADIUS * (place.latitude.to_radians() - centre.latitude.to_radians()).abs();
+            // Such that what is right on the edge is in.
+            for (radius, width, height) in [
+                (distance, east * 2.0, north * 2.0),
+                (distance * next(2.0), east * next(4.0), north * next(4.0)),
+                (distance.next_down(), (east * 2.0).next_down(), (north * 2.0).next_down()),
+            ] {
+                let found = |shape: Shape| shape.distance_within(&Centre::new(centre), place).map(f64::to_bits);
+                let of = |is_in: bool| is_in.then_some(distance.to_bits());
+                assert_eq!(found(Shape::Circle { radius }), of(distance <= radius), "{centre:?} {place:?} {radius}");
+                let is_in = north <= height / 2.0 && east <= width / 2.0;
+                assert_eq!(found(Shape::Box { width, height }), of(is_in), "{centre:?} {place:?} {width} {height}");
+                within += usize::from(is_in);
+            }
+        }
+        assert!(within > 100, "{within}");
     }
 
     #[test]
@@ -488,8 +587,9 @@ mod tests {
         let (centre, shape) = (square.centre(), Shape::Polygon(square));
         assert!(centre.longitude.abs() < 1e-9 && centre.latitude.abs() < 1e-9, "{centre:?}");
         let corner = Place { longitude: 0.999, latitude: 0.999 };
-        assert_eq!(shape.distance_within(centre, corner), Some(centre.distance(corner)));
-        assert_eq!(shape.distance_within(centre, Place { longitude: 1.001, latitude: 0.0 }), None);
+        let centre = Centre::new(centre);
+        assert_eq!(shape.distance_within(&centre, corner), Some(centre.distance(corner)));
+        assert_eq!(shape.distance_within(&centre, Place { longitude: 1.001, latitude: 0.0 }), None);
         // Without an area nothing is within.
         let line = polygon(&[(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]).unwrap();
         assert!(!line.contains(place((3.0, 3.0))) && !line.contains(place((1.0, 1.5))));
@@ -514,7 +614,7 @@ mod tests {
                 let place = place(spot);
                 let covering =
                     ranges.iter().filter(|range| !range.is_above(place.score()) && range.reaches(place.score()));
-                let is_within = shape.distance_within(centre, place).is_some();
+                let is_within = shape.distance_within(&Centre::new(centre), place).is_some();
                 assert!(covering.count() == 1 || !is_within, "{centre:?} {place:?} {ranges:?}");
             }
         }
@@ -541,7 +641,7 @@ mod tests {
                 let Some(place) = spot(next(1.0), next(1.0)).map(|place| Place::of_score(place.score())) else {
                     continue;
                 };
-                if shape.distance_within(centre, place).is_some() {
+                if shape.distance_within(&Centre::new(centre), place).is_some() {
                     let score = place.score();
                     let covering = ranges.iter().filter(|range| !range.is_above(score) && range.reaches(score)).count();
                     assert_eq!(covering, 1, "{centre:?} {shape:?} {place:?}");

@@ -43,10 +43,18 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     if database == cx.database() && from == to {
         return Err(CmdError::SameObject);
     }
-    let is_there = cx.key(from).find_for_read().is_some();
-    if !is_there || !replace && cx.key_in(database, to).find_for_write().is_some() {
+    let mut source = cx.key(from);
+    let Some(slot) = source.find_for_read() else {
         reply.int(0);
         return Ok(Effect::Unchanged);
+    };
+    let is_short = !matches!(source.entry(slot).value(), ValueRef::Object(_));
+    if !replace && cx.key_in(database, to).find_for_write().is_some() {
+        reply.int(0);
+        return Ok(Effect::Unchanged);
+    }
+    if is_short {
+        return Ok(store(cx, args, (database, replace), None, reply));
     }
     let steps = |values: &[Option<ValueRef<'_>>]| match values {
         [Some(ValueRef::Object(object))] => object.allocations(),

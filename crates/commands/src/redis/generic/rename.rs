@@ -79,10 +79,12 @@ fn give_name(cx: &mut KeysCx<'_>, args: &Args<'_>, existing: Existing) -> Result
     let entry = source.take(slot);
     let value_type = ValueType::of(entry.view().value());
     put(&mut cx.key(to), entry);
+    let mut source = cx.key(from);
     // That the one is gone and the other there is one change.
-    cx.key(from).count_changes(-1);
-    cx.key(from).notify(EventClass::GENERIC, "rename_from");
-    cx.key(to).notify(EventClass::GENERIC, "rename_to");
-    cx.key(to).notify_displaced(displaced, value_type);
+    source.count_changes(-1);
+    source.notify(EventClass::GENERIC, "rename_from");
+    let mut target = cx.key(to);
+    target.notify(EventClass::GENERIC, "rename_to");
+    target.notify_displaced(displaced, value_type);
     Ok(Effect::Verbatim)
 }

@@ -10,7 +10,7 @@ use tenon_engine::ds::packed::Item;
 use tenon_engine::ds::progress;
 use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::ZsetRef;
-use tenon_engine::store::types::geo::{Place, Polygon, Shape};
+use tenon_engine::store::types::geo::{Centre, Place, Polygon, Shape};
 use tenon_engine::store::types::zset::Direction;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -348,6 +348,7 @@ impl Query {
         const CORNERS_A_STEP: usize = 64;
         let (Some(centre), Some(shape)) = (self.centre, &self.shape) else { return Vec::new() };
         let enough = if self.any { self.count.unwrap_or(usize::MAX) } else { usize::MAX };
+        let centre = Centre::new(centre);
         let further_steps = self.corners() / CORNERS_A_STEP;
         let mut gathered = Gathered::default();
         for ranks in places {
@@ -358,7 +359,7 @@ impl Query {
                 zset.for_each_in(start..ranks.end.min(start + STEP), Direction::Ascending, |member, score| {
                     progress::count(further_steps);
                     let place = Place::of_score(score);
-                    if let Some(distance) = shape.distance_within(centre, place) {
+                    if let Some(distance) = shape.distance_within(&centre, place) {
                         gathered.push(Found { member, score, place, distance });
                     }
                 });
