@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +14,10 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     let (temporary, mut file) = create_beside(directory, path)?;
     let mut write = || -> io::Result<()> {
         if let Ok(old) = fs::metadata(path) {
+            // Whose it is first: to whom it is given loses no right by that. Only root may.
+            if file.metadata()?.uid() != old.uid() || file.metadata()?.gid() != old.gid() {
+                let _ = std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()));
+            }
             file.set_permissions(old.permissions())?;
         }
         file.write_all(text)?;
@@ -49,6 +53,23 @@ fn create_beside(directory: &Path, path: &Path) -> io::Result<(PathBuf, File)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_stays_whose_it_was() {
+        let directory = std::env::temp_dir().join(format!("tenon-atomic-owner-{}", std::process::id()));
+        fs::create_dir_all(&directory).expect("a directory");
+        let path = directory.join("file");
+        fs::write(&path, "old").expect("written");
+        let owner = |path: &Path| fs::metadata(path).map(|it| (it.uid(), it.gid(), it.mode() & 0o777)).expect("there");
+        // Root may give it away; who may not keeps it.
+        let _ = std::os::unix::fs::chown(&path, Some(65_534), Some(65_534));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("it is its own");
+        let before = owner(&path);
+        write_atomically(&path, b"new").expect("written");
+        assert_eq!((owner(&path), fs::read(&path).expect("there")), (before, b"new".to_vec()));
+        fs::remove_dir_all(&directory).expect("there");
+    }
 
     #[test]
     fn every_reader_finds_a_whole_text_however_many_write() {

@@ -241,7 +241,16 @@ fn flags() {
     assert_eq!(config.bind(), ["127.0.0.1", "::1"]);
     assert_eq!((config.port(), config.maxmemory(), &*config.requirepass()), (7000, 1 << 20, "--x"));
     assert_eq!(run(&["--slowlog-log-slower-than", "-1"]).unwrap().slowlog_log_slower_than(), -1);
+    // In one argument, as lists in YAML are written, and values that look like flags.
+    let config =
+        run(&["--maxmemory 2mb", "--save 60 1", "--bind 127.0.0.1", "::1", "--requirepass", "--a=b", "--hz", "30"]);
+    let config = config.unwrap();
+    assert_eq!((config.maxmemory(), &*config.requirepass(), config.hz()), (2 << 20, "--a=b", 30));
+    assert_eq!((config.bind().len(), config.save().len()), (2, 1));
+    let config = run(&["--requirepass 'a b'", "--save", "--port 7001"]).unwrap();
+    assert_eq!((&*config.requirepass(), config.save().len(), config.port()), ("a b", 0, 7001));
     let check = |args: &[&str], expected: &str| assert_eq!(run(args).unwrap_err(), expected);
+    check(&["--requirepass 'a b"], "command line: unbalanced quotes");
     check(&["--maxmemroy", "1gb"], "command line: unknown setting '--maxmemroy'; did you mean '--maxmemory'?");
     check(&["--port"], "command line: --port '': wrong number of arguments");
     check(&["--port", "1", "x.conf"], "command line: --port '1 x.conf': wrong number of arguments");

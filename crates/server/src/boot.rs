@@ -148,7 +148,11 @@ fn fit_maxclients(config: &Config) -> Result<Option<TooFew>, String> {
 
 /// Runs the server until it is told to end; tells whether it ended well.
 fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
-    std::env::set_current_dir(&*config.dir()).map_err(|error| cannot_work_in(&config.dir(), &error))?;
+    // Where it is already who has started it may have been let in, and this process not.
+    let is_there = std::env::current_dir().is_ok_and(|path| *path.display().to_string() == *config.dir());
+    if !is_there {
+        std::env::set_current_dir(&*config.dir()).map_err(|error| cannot_work_in(&config.dir(), &error))?;
+    }
     // What only root may do comes first, and what starts threads comes after.
     let lowered = fit_maxclients(&config)?;
     if !config.run_as().is_empty() {
@@ -267,7 +271,9 @@ fn serve_logged(
         }
         tracing::warn!("{nothing}");
     }
-    leftovers::remove(Path::new(&*engine.config.dir()));
+    if !engine.config.is_memcached() {
+        leftovers::remove(Path::new(&*engine.config.dir()));
+    }
     let found = Found::look(&engine)?;
     // Before the first client can ask for data that is not there yet.
     let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));

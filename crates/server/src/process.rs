@@ -8,6 +8,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -94,7 +95,9 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.0) {
+        if let Err(error) = fs::remove_file(&self.0)
+            && error.kind() != io::ErrorKind::NotFound
+        {
             tracing::warn!("the file '{}' stays behind: {error}", self.0.display());
         }
     }

@@ -48,6 +48,10 @@ impl Found {
     /// # Errors
     /// When it is there and cannot be read.
     pub(crate) fn look(engine: &Engine) -> Result<Option<Found>, String> {
+        if engine.config.is_memcached() {
+            // It begins with nothing, as memcached does, whatever another server has left where it is started.
+            return Ok(None);
+        }
         let path = PathBuf::from(&*engine.config.dbfilename());
         if !engine.config.appendonly() {
             warn_of_log_without_base(engine);
@@ -164,7 +168,7 @@ fn warn_of_log_without_base(engine: &Engine) {
 }
 
 fn look_for_snapshot(path: PathBuf) -> Result<Option<SnapshotFile>, String> {
-    let complain = |error: io::Error| format!("cannot load '{}': {error}", path.display());
+    let complain = |error: io::Error| format!("cannot load '{}': {error}", whole_path(&path).display());
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

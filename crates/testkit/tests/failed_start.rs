@@ -53,3 +53,19 @@ fn a_background_without_its_directory_or_log_is_refused_while_somebody_listens()
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && why.starts_with("tenon: cannot log to 'nosuch/log': "), "{why}");
 }
+
+#[test]
+fn who_is_in_a_directory_need_not_be_let_in() {
+    let folder = Folder::new().expect("a folder of our own");
+    let inner = folder.path.join("inner");
+    fs::create_dir(&inner).expect("a folder");
+    // Root's rights would let it in, so it runs as nobody; who is not root cannot try it.
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(tenon_binary().expect("it is built"));
+    command.args(["--port", "0", "--memcached-port", "0", "--save", ""]).current_dir(&inner);
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(&folder.path, closed).expect("it is its own");
+    let Ok(output) = patience::run(&mut command) else { return };
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(why.contains("nothing to listen on") || why.contains("setpriv"), "{why}");
+}

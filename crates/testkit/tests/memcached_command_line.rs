@@ -348,3 +348,19 @@ fn a_unix_socket_is_its_users_alone_unless_something_else_is_said() {
         fs::remove_file(&path).expect("it is there");
     }
 }
+
+#[test]
+fn it_begins_with_nothing_whatever_lies_where_it_is_started() {
+    let folder = std::env::temp_dir().join(format!("tenon-foreign-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in [("dump.rdb", "garbage"), ("temp-1.rdb", "another server's")] {
+        fs::write(folder.join(name), text).expect("written");
+    }
+    let port = free_port();
+    let mut command = Command::new(tenon_binary().expect("it is built"));
+    command.args(["memcached", "-l", "127.0.0.1", "-p", &port.to_string(), "-u", "root"]).current_dir(&folder);
+    let _server = Started(command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"));
+    wait_for("the server", || pid_on(port).ok());
+    assert_eq!(fs::read_dir(&folder).expect("there").count(), 2, "nothing of it is touched");
+    fs::remove_dir_all(&folder).expect("there");
+}

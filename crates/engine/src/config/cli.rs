@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::args;
 use super::error::{LoadError, LoadProblem};
 use super::help::help;
 use super::live::Config;
@@ -24,7 +25,7 @@ pub enum Invocation {
     Version,
 }
 
-/// Reads the command line: `[FILE | -] [--name value ...] ... [-]`, without the program's name. Flags come after the
+/// Reads the command line: `[FILE | -] [--name value ...] ... [-]`, without the program's name; a flag and its values may be one argument. Flags come after the
 /// file and override it, wherever a lone `-` (the standard input, as a file) stands. Behind the word `memcached` stand
 /// memcached's options instead, perhaps behind a file of such.
 pub fn parse(
@@ -84,19 +85,30 @@ pub fn parse(
         let Some(flag) = flag.strip_prefix("--").filter(|name| !name.is_empty()) else {
             return Err(fail(LoadProblem::StrayArgument(flag.clone())));
         };
-        let len = after.iter().position(|word| word.starts_with("--")).unwrap_or(after.len());
-        let (values, after) = after.split_at(len);
-        rest = after;
-        // `--name=value` is the way to give a value that starts with two dashes.
-        match flag.split_once('=') {
-            Some((name, value)) => {
-                let values: Vec<String> = [value.to_owned()].into_iter().chain(values.iter().cloned()).collect();
-                flag_of(&mut loader, name, &values)?;
-            }
-            None => flag_of(&mut loader, flag, values)?,
-        }
+        let (name, mut values) = name_and_values(flag).map_err(fail)?;
+        // As in Redis, what follows a name alone is its value, also if it starts with two dashes; `save` needs none.
+        let own = usize::from(values.is_empty() && !name.eq_ignore_ascii_case("save")).min(after.len());
+        let is_flag = |word: &String| word.starts_with("--");
+        let len = own + after[own..].iter().position(is_flag).unwrap_or(after.len() - own);
+        values.extend_from_slice(&after[..len]);
+        rest = &after[len..];
+        flag_of(&mut loader, &name, &values)?;
     }
     Ok(Invocation::Run(Box::new(loader.finish()?)))
+}
+
+/// A flag without its dashes: a name, `name=value`, or a name and values as in a file, all in one argument.
+fn name_and_values(flag: &str) -> Result<(String, Vec<String>), LoadProblem> {
+    match flag.find(|char: char| char == '=' || char.is_ascii_whitespace()) {
+        Some(at) if flag[at..].starts_with('=') => Ok((flag[..at].to_owned(), vec![flag[at + 1..].to_owned()])),
+        Some(at) => {
+            let values =
+                args::split(&flag.as_bytes()[at..]).map_err(|args::Unbalanced| LoadProblem::UnbalancedQuotes)?;
+            let values = values.into_iter().map(|value| String::from_utf8(value).map_err(|_| LoadProblem::NotUtf8));
+            Ok((flag[..at].to_owned(), values.collect::<Result<_, _>>()?))
+        }
+        None => Ok((flag.to_owned(), Vec::new())),
+    }
 }
 
 /// The first word of a command line that is memcached's.

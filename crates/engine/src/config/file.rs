@@ -25,7 +25,8 @@ impl Loader {
         };
         let text = fs::read(path).map_err(unreadable)?;
         // In full and without links, since the working directory may change, and a link must survive a rewrite.
-        self.set_file(fs::canonicalize(path).map_err(unreadable)?);
+        // A pipe (`<(...)`) has no such path; it cannot be rewritten.
+        self.set_file(fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?);
         self.text(&text, &path.display().to_string())
     }
 

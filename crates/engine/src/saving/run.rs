@@ -168,6 +168,7 @@ impl Engine {
     pub(super) fn write_save(&self, save: BegunSave) -> io::Result<()> {
         let (snapshot, moment) = (Arc::clone(save.snapshot()), save.begun.moment);
         let writing = Writing { engine: Some(self) };
+        let path = save.directory.join(&save.name);
         let result = self.write_save_file(save);
         let outcome = match &result {
             Ok(_) => Outcome::Saved,
@@ -186,7 +187,10 @@ impl Engine {
                 "DB saved on disk"
             ),
             Err(_) if outcome == Outcome::CalledOff => tracing::info!("saving was called off"),
-            Err(error) => tracing::error!("the data could not be saved: {error}"),
+            Err(error) => {
+                let path = std::path::absolute(&path).unwrap_or(path);
+                tracing::error!("the data could not be saved to '{}': {error}", path.display());
+            }
         }
         result.map(|_| ())
     }
