@@ -52,6 +52,9 @@ const WASTE_COUNTS_FROM: usize = 64 << 20;
 const EXTENTS_KEPT_PART: usize = 32;
 const EXTENTS_KEPT_MIN: usize = 128 << 20;
 const EXTENTS_KEPT_PART_MIN: usize = 256;
+/// So many bytes however low the limit is, but no more than such a part: with less each value's pages would come and go with it.
+const EXTENTS_KEPT_LEAST: usize = 1 << 20;
+const EXTENTS_KEPT_PART_MAX: usize = 8;
 const EXTENTS_KEPT_MS: u64 = 5_000;
 
 /// Of a batch's output from so many bytes on it is known that its memory will be freed.
@@ -179,7 +182,8 @@ impl Engine {
             limit => {
                 let others = self.wasted_memory().saturating_sub(extents::kept());
                 let spared = (limit / WASTE_LEFT_OUT).saturating_sub(others).max(limit / EXTENTS_KEPT_PART_MIN);
-                spared + self.reach(limit).saturating_sub(used) / 2
+                spared.max(EXTENTS_KEPT_LEAST.min(limit / EXTENTS_KEPT_PART_MAX))
+                    + self.reach(limit).saturating_sub(used) / 2
             }
         });
         if now_ms >= self.extents_released_at_ms.load(Ordering::Relaxed) {
@@ -422,7 +426,8 @@ impl Engine {
                 break;
             }
             let index = start.wrapping_add(step.wrapping_mul(stride)) & (shards - 1);
-            if how.policy.volatile_only() && self.shards.due_ms(index) == u64::MAX {
+            if !self.shards.may_have_keys(index) || how.policy.volatile_only() && self.shards.due_ms(index) == u64::MAX
+            {
                 continue;
             }
             // A shard that somebody holds is not waited for: a script may, and for long.
@@ -438,11 +443,13 @@ impl Engine {
                         worst = Some((state, found));
                     }
                 }
-                None if how.policy.volatile_only() => {
-                    // Keys with deadlines may have gone long before these: nobody looks here again for them.
-                    self.shards.set_due(index, state.shard.next_due_ms());
+                None => {
+                    // Nobody looks here again for what has gone: keys, or those with deadlines.
+                    self.shards.note_if_empty(index, &state.shard);
+                    if how.policy.volatile_only() {
+                        self.shards.set_due(index, state.shard.next_due_ms());
+                    }
                 }
-                None => {}
             }
         }
         let Some((mut state, Victim { database, slot, .. })) = worst else { return none };
@@ -475,7 +482,10 @@ impl Engine {
                 break;
             }
             // Nobody is waited for, so holding two shards in any order is no danger.
-            if let Some(state) = self.shards.try_lock(at.shard) {
+            if !self.shards.may_have_keys(at.shard) {
+                // The next one.
+            } else if let Some(state) = self.shards.try_lock(at.shard) {
+                self.shards.note_if_empty(at.shard, &state.shard);
                 let (mut worst_here, mut is_done) = (None, false);
                 for (database, keyspace) in state.shard.used_databases().skip_while(|(number, _)| *number < at.database)
                 {

@@ -217,6 +217,12 @@ impl Shards {
         }
     }
 
+    /// Whether the shard may have keys.
+    #[inline]
+    pub(crate) fn may_have_keys(&self, index: usize) -> bool {
+        self.with_keys[index / 64].load(Ordering::Acquire) >> (index % 64) & 1 != 0
+    }
+
     /// The first shard from this one on that may have keys; how many there are where none has.
     pub fn next_with_keys(&self, from: usize) -> usize {
         let mut at = from;
