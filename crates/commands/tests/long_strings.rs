@@ -1,0 +1,76 @@
+//! What commands that read a long string take beside it, at most: a few bytes of a command must not have it copied time and
+//! again. Looks at what is allocated whenever work is counted, and knows nothing of how commands keep what they read.
+
+mod one_worker;
+
+use one_worker::Server;
+use std::alloc::System;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tenon_engine::ds::memory::{Counting, used};
+use tenon_engine::ds::progress;
+use tenon_engine::wire::resp::Value;
+
+#[global_allocator]
+static ALLOCATOR: Counting<System> = Counting(System);
+
+/// The most that was seen to be allocated.
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+/// What is allocated is the whole process's: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn words(line: &str) -> Vec<Vec<u8>> {
+    line.split(' ').map(|word| word.as_bytes().to_vec()).collect()
+}
+
+/// Runs a command, and gives what it took at most, in bytes, and its answer.
+fn taken_by(server: &mut Server, line: &str) -> (usize, Value) {
+    let before = used();
+    MOST.store(before, Ordering::Relaxed);
+    let answer = server.run(&words(line));
+    (MOST.load(Ordering::Relaxed).max(used()).saturating_sub(before), answer)
+}
+
+fn server() -> Server {
+    // The first one stays: the server's own is called no more.
+    progress::listen(|_| _ = MOST.fetch_max(used(), Ordering::Relaxed));
+    Server::new(27, &[("proto-max-bulk-len", "64mb"), ("slowlog-log-slower-than", "-1")])
+}
+
+/// As in Redis an element's weight is a reference.
+#[test]
+fn sort_keeps_a_long_weight_once() {
+    const ELEMENTS: usize = 1_000;
+    const LEN: usize = 300_000;
+    let _alone = ALONE.lock();
+    let mut server = server();
+    let text = "x".repeat(LEN);
+    for line in [
+        format!("SET shared_1 {}", &text[..20_000]),
+        format!("SET inline_1 {}", &text[..10_000]),
+        format!("SET rope_1 {text}"),
+        format!("APPEND rope_1 {text}"),
+        format!("SET growing_1 {text}"),
+        "SETRANGE growing_1 100000 y".to_owned(),
+        format!("HSET hash_1 field {text}"),
+        "RPUSH list 2".to_owned(),
+        format!("RPUSH list {}", vec!["1"; ELEMENTS].join(" ")),
+    ] {
+        let answer = server.run(&words(&line));
+        assert!(!matches!(answer, Value::Error(_)), "{answer:?}");
+    }
+    for by in ["shared_*", "inline_*", "rope_*", "growing_*", "hash_*->field"] {
+        let (taken, answer) = taken_by(&mut server, &format!("SORT list BY {by} ALPHA DESC"));
+        let Value::Array(elements) = answer else { panic!("{by}: {answer:?}") };
+        assert_eq!(elements.len(), ELEMENTS + 1);
+        assert_eq!(elements.last(), Some(&Value::Bulk(b"2".to_vec())), "it has no weight");
+        assert!(taken < 3 * LEN, "{by}: {taken} bytes");
+    }
+    let (_, answer) = taken_by(&mut server, "SORT list BY rope_* LIMIT 0 1");
+    assert_eq!(answer, Value::Error(b"ERR One or more scores can't be converted into double".to_vec()));
+    // A number ends at a NUL.
+    server.run(&[b"SET".to_vec(), b"rope_1".to_vec(), [&b"-5\0"[..], text.as_bytes()].concat()]);
+    let (_, answer) = taken_by(&mut server, "SORT list BY rope_* LIMIT 0 1");
+    assert_eq!(answer, Value::Array(vec![Value::Bulk(b"1".to_vec())]));
+}
