@@ -74,3 +74,38 @@ fn sort_keeps_a_long_weight_once() {
     let (_, answer) = taken_by(&mut server, "SORT list BY rope_* LIMIT 0 1");
     assert_eq!(answer, Value::Array(vec![Value::Bulk(b"1".to_vec())]));
 }
+
+/// As in Redis the header is looked at first, and what follows it where it is needed.
+#[test]
+fn a_long_string_is_not_copied_to_see_that_it_is_no_sketch() {
+    const LEN: usize = 5_000_000;
+    const NO_SKETCH: &str = "WRONGTYPE Key is not a valid HyperLogLog string value.";
+    const CORRUPT: &str = "INVALIDOBJ Corrupted HLL object detected";
+    let _alone = ALONE.lock();
+    let mut server = server();
+    server.run(&words("PFADD sketch a b c"));
+    let dense = b"HYLL\0\0\0\0\0\0\0\0\0\0\0\x80".as_slice();
+    let (sparse, counted) = (b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80".as_slice(), b"HYLL\x01".as_slice());
+    for (header, count, others) in [
+        (b"HYLX".as_slice(), NO_SKETCH, NO_SKETCH),
+        (dense, NO_SKETCH, NO_SKETCH),
+        (sparse, CORRUPT, CORRUPT),
+        (counted, "", CORRUPT),
+    ] {
+        server.run(&words("DEL long"));
+        server.run(&words(&format!("SETRANGE long {LEN} x")));
+        server.run(&[b"SETRANGE".to_vec(), b"long".to_vec(), b"0".to_vec(), header.to_vec()]);
+        for (command, error) in [
+            ("PFCOUNT long", count),
+            ("PFCOUNT long sketch", others),
+            ("PFADD long a", others),
+            ("PFMERGE sketch long", others),
+            ("PFDEBUG TODENSE long", others),
+        ] {
+            let (taken, answer) = taken_by(&mut server, command);
+            let expected = if error.is_empty() { Value::Int(0) } else { Value::Error(error.as_bytes().to_vec()) };
+            assert_eq!(answer, expected, "{command} of {}", header.escape_ascii());
+            assert!(taken < LEN / 10, "{command}: {taken} bytes");
+        }
+    }
+}
