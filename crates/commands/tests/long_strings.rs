@@ -109,3 +109,51 @@ fn a_long_string_is_not_copied_to_see_that_it_is_no_sketch() {
         }
     }
 }
+
+/// A few bytes of a command must not have what is stored answered time and again; nor may a script.
+#[test]
+fn an_answer_is_no_longer_than_a_clients_output_may_be() {
+    const LEN: usize = 1_000_000;
+    let _alone = ALONE.lock();
+    let mut server = server();
+    let text = "x".repeat(LEN);
+    for line in [
+        ["CONFIG", "SET", "client-output-buffer-limit", "normal 3mb 0 0"].map(|word| word.as_bytes().to_vec()).to_vec(),
+        words(&format!("SET string {text}")),
+        words("RPUSH list g g g g g g"),
+        words(&format!("XADD stream 1-1 field {text}")),
+        words("XGROUP CREATE stream group 0"),
+        words("XREADGROUP GROUP group one STREAMS stream >"),
+    ] {
+        let answer = server.run(&line);
+        assert!(!matches!(answer, Value::Error(_)), "{answer:?}");
+    }
+    let refused = "ERR the answer would be longer than the 3145728 bytes that it may have";
+    let script = "local t = {} for i = 1, tonumber(ARGV[1]) do t[i] = redis.call('GET', KEYS[1]) end return t";
+    let script = |count: &str| {
+        let words = ["EVAL", script, "1", "string", count];
+        words.map(|word| word.as_bytes().to_vec()).to_vec()
+    };
+    for (short, long) in [
+        (words("MGET string string string"), words("MGET string string string string")),
+        (words("SORT list LIMIT 0 3 BY nosort GET strin*"), words("SORT list BY nosort GET strin*")),
+        (
+            words("XREAD STREAMS stream stream stream 0 0 0"),
+            words("XREAD STREAMS s stream stream stream stream stream 0 0 0 0 0 0"),
+        ),
+        (script("3"), script("4")),
+    ] {
+        let shown = long[0].escape_ascii().to_string();
+        let answer = server.run(&short);
+        assert!(matches!(&answer, Value::Array(texts) if texts.len() == 3), "{shown}");
+        let Value::Error(error) = server.run(&long) else { panic!("{shown} is answered") };
+        assert_eq!(String::from_utf8_lossy(&error), refused, "{shown}");
+    }
+    // What a consumer was given already is not taken back.
+    let Value::Array(streams) =
+        server.run(&words("XREADGROUP GROUP group one STREAMS stream stream stream stream stream 0 0 0 0 0"))
+    else {
+        panic!("nothing is given")
+    };
+    assert_eq!(streams.len(), 4);
+}

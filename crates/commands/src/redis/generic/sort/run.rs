@@ -5,6 +5,7 @@ use super::options::{By, Caller, Options, Storing};
 use super::order::{Weights, number};
 use super::pattern::Pattern;
 use super::texts::Texts;
+use crate::redis::answer_limit::AnswerLimit;
 use crate::redis::reply_item::bulk_item;
 use crate::redis::string::value::reply_string;
 use tenon_engine::args::Args;
@@ -166,7 +167,7 @@ fn run(
         Ok(weights)
     })?;
     let Some(target) = options.store else {
-        answer(cx, &taken.elements, &indexes, options, reply);
+        answer(cx, &taken.elements, &indexes, options, reply)?;
         return Ok(Effect::Unchanged);
     };
     let (limits, mut room) = (cx.engine().list_limits(), Vec::new());
@@ -192,7 +193,7 @@ fn sort_alone(
         let taken = cx.with_values(std::iter::once(args.get(1)), steps, |values| Taken::of(values[0], options))?;
         cx.let_go();
         let indexes = taken.in_order(options, |elements| own_weights(elements, options))?;
-        answer(cx, &taken.elements, &indexes, options, reply);
+        answer(cx, &taken.elements, &indexes, options, reply)?;
         return Ok(Effect::Unchanged);
     }
     let (caller, limits) = (options.caller, cx.engine().list_limits());
@@ -391,8 +392,14 @@ fn with_named<R>(
     }
 }
 
-fn answer(cx: &mut KeysCx<'_>, elements: &Elements, indexes: &[usize], options: &Options<'_>, reply: &mut Reply<'_>) {
-    let mut room = Vec::new();
+fn answer(
+    cx: &mut KeysCx<'_>,
+    elements: &Elements,
+    indexes: &[usize],
+    options: &Options<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), CmdError> {
+    let (limit, mut room) = (AnswerLimit::of_output(cx.engine(), reply), Vec::new());
     reply.array(indexes.len() * options.gets.len().max(1));
     for &index in indexes {
         progress::count(1 + options.gets.len());
@@ -406,7 +413,12 @@ fn answer(cx: &mut KeysCx<'_>, elements: &Elements, indexes: &[usize], options: 
                 None => reply.null(),
             });
         }
+        // Its own elements are no more than it has.
+        if !options.gets.is_empty() {
+            limit.check(reply)?;
+        }
     }
+    Ok(())
 }
 
 /// The result as it is stored.
