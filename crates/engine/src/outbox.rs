@@ -117,11 +117,17 @@ impl Engine {
     /// The most bytes that one command may answer by repeating what is stored: a client's limit for its output, or what is left
     /// of the memory's.
     pub fn answer_max(&self) -> usize {
-        let hard_bytes = self.config.output_buffer_limit(ClientClass::Normal).hard_bytes as usize;
-        match (hard_bytes, self.config.maxmemory() as usize) {
-            (0, 0) => usize::MAX,
-            (0, limit) => limit.saturating_sub(tenon_ds::memory::used()),
-            (hard_bytes, _) => hard_bytes,
+        match (self.output_max(), self.config.maxmemory() as usize) {
+            (usize::MAX, limit @ 1..) => limit.saturating_sub(tenon_ds::memory::used()),
+            (output_max, _) => output_max,
+        }
+    }
+
+    /// The most bytes that a client's output may have.
+    pub fn output_max(&self) -> usize {
+        match self.config.output_buffer_limit(ClientClass::Normal).hard_bytes {
+            0 => usize::MAX,
+            hard_bytes => hard_bytes as usize,
         }
     }
 

@@ -96,6 +96,11 @@ pub trait Host {
     /// Writes a line to the server's log.
     fn log(&mut self, level: LogLevel, text: &[u8]);
 
+    /// The most bytes that a script's result may have as a reply; asked for a long one alone.
+    fn reply_max(&self) -> usize {
+        usize::MAX
+    }
+
     /// Called every so often while a script runs.
     ///
     /// # Errors

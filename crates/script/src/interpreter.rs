@@ -386,6 +386,11 @@ impl Interpreter {
         let outcome = match (result, self.state.written.take()) {
             (Ok(_), Some(Written::Whole(errors))) => Outcome::Done(errors),
             (Ok(_), Some(Written::Stopped(stop))) => Outcome::Stopped(stop, None),
+            (Ok(_), Some(Written::LongerThan(most))) => {
+                let text =
+                    format!("ERR the answer would be longer than the {most} bytes that it may have").into_bytes();
+                Outcome::Failed(Failure { text, place: None, is_counted: false, is_broken: false })
+            }
             (Ok(_), Some(Written::TooLong)) => broken(b"not enough memory for the reply".to_vec()),
             (Ok(value), None) => self.failed(value),
             (Err(error), _) => self.failed(Value::Error(Box::new(error))),

@@ -6,8 +6,8 @@ use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Ra
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
-/// Ends the script when it has been asked so many times whether that may go on.
-struct Patient(usize);
+/// Ends the script when it has been asked so many times whether that may go on, and takes a reply of so many bytes.
+struct Patient(usize, usize);
 
 impl Host for Patient {
     fn call(&mut self, _: &Words, _: Proto, _: &mut OutBuf) -> Result<(), Stop> {
@@ -20,6 +20,10 @@ impl Host for Patient {
 
     fn log(&mut self, _: LogLevel, _: &[u8]) {}
 
+    fn reply_max(&self) -> usize {
+        self.1
+    }
+
     fn interrupt(&mut self) -> Result<(), Stop> {
         self.0 = self.0.checked_sub(1).ok_or(Stop::Killed)?;
         Ok(())
@@ -31,15 +35,19 @@ fn interpreter(memory_max: usize) -> Interpreter {
     Interpreter::new(Kind::Scripts, &settings, &Rc::new(Cell::new(Random::new(1))))
 }
 
-/// Runs a script behind a reply that waits already; gives what comes behind that.
 fn run(interpreter: &Interpreter, source: &str, proto: Proto, patience: usize) -> (Outcome, Vec<u8>) {
+    run_for(interpreter, source, proto, Patient(patience, usize::MAX))
+}
+
+/// Runs a script behind a reply that waits already; gives what comes behind that.
+fn run_for(interpreter: &Interpreter, source: &str, proto: Proto, mut host: Patient) -> (Outcome, Vec<u8>) {
     const BEFORE: &[u8] = b"+before\r\n";
     let script = interpreter.compile(source.as_bytes(), "@user_script").expect("it compiles");
     let mut out = OutBuf::new();
     let mut reply = Reply::new(&mut out, proto);
     reply.raw(BEFORE);
     let none = std::iter::empty;
-    let outcome = interpreter.eval(&script, none(), none(), &mut Patient(patience), &mut reply);
+    let outcome = interpreter.eval(&script, none(), none(), &mut host, &mut reply);
     let bytes = out.take_joined();
     (outcome, bytes.strip_prefix(BEFORE).expect("what was there stays").to_vec())
 }
@@ -176,6 +184,23 @@ fn a_result_is_stopped_as_a_script_is_and_leaves_nothing_behind() {
         let (outcome, got) = run(&interpreter, "return {7}", Proto::Resp3, 0);
         assert!(matches!(outcome, Outcome::Done(_)) && got == b"*1\r\n:7\r\n", "{outcome:?}");
     }
+}
+
+#[test]
+fn a_reply_is_no_longer_than_the_host_allows() {
+    let interpreter = interpreter(0);
+    let long = "local s = ('x'):rep(1000000) return {s, s, s, s}";
+    let many = "local t = {} for i = 1, 1000000 do t[i] = 1000 end return {t}";
+    let run = |source: &str| run_for(&interpreter, source, Proto::Resp2, Patient(usize::MAX, 3 << 20));
+    for source in [long, many] {
+        let (outcome, got) = run(source);
+        let Outcome::Failed(failure) = outcome else { panic!("{source}: {outcome:?}") };
+        let expected = "ERR the answer would be longer than the 3145728 bytes that it may have";
+        assert_eq!(String::from_utf8_lossy(&failure.text), expected, "{source}");
+        assert!(got.is_empty(), "{source}: {} bytes", got.len());
+    }
+    let (outcome, got) = run("local s = ('x'):rep(1000000) return {s, s, s}");
+    assert!(matches!(outcome, Outcome::Done(_)) && got.len() > 3_000_000, "{outcome:?}");
 }
 
 #[test]

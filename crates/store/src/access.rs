@@ -8,6 +8,8 @@ const CLOCK_MASK: u32 = 0xff_ffff;
 /// So much later than now an access may seem to be, in seconds: another worker's clock may be a moment ahead, and the system's
 /// may have been set back.
 const AHEAD_MAX_S: u32 = 3_600;
+/// The longest time since an access that can be told, in seconds.
+const IDLE_MAX_S: u32 = CLOCK_MASK - AHEAD_MAX_S;
 /// The counter of a new key, so that it is not the first to go.
 const LFU_INITIAL: u8 = 5;
 
@@ -124,7 +126,7 @@ impl AccessClock {
             Noting::Turnover(turnover) => turnover.seconds_since(self.tick, access),
             Noting::Clock | Noting::Frequency { .. } => {
                 let elapsed = self.seconds.wrapping_sub(access) & CLOCK_MASK;
-                if elapsed > CLOCK_MASK - AHEAD_MAX_S { 0 } else { elapsed }
+                if elapsed > IDLE_MAX_S { 0 } else { elapsed }
             }
         }
     }
@@ -147,7 +149,10 @@ impl AccessClock {
     pub fn idle_since(&self, seconds: u32) -> u32 {
         match self.noting {
             Noting::Turnover(turnover) => turnover.used_before(self.tick, seconds),
-            Noting::Clock | Noting::Frequency { .. } => self.seconds.wrapping_sub(seconds) & CLOCK_MASK,
+            Noting::Clock | Noting::Frequency { .. } => {
+                // What is longer would seem to be used just now.
+                self.seconds.wrapping_sub(seconds.min(IDLE_MAX_S)) & CLOCK_MASK
+            }
         }
     }
 
@@ -167,6 +172,9 @@ mod tests {
         let after = AccessClock::new(Noting::Clock, (u64::from(CLOCK_MASK) + 11) * 1_000);
         assert_eq!(after.idle_seconds(before.created()), 11);
         assert_eq!(after.idle_seconds(after.idle_since(30)), 30);
+        for longer in [0, 1, AHEAD_MAX_S, AHEAD_MAX_S + 1, u32::MAX - IDLE_MAX_S] {
+            assert_eq!(after.idle_seconds(after.idle_since(IDLE_MAX_S + longer)), IDLE_MAX_S);
+        }
         assert_eq!(after.seconds_since(before.created()), 11);
     }
 

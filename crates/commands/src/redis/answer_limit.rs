@@ -15,15 +15,24 @@ pub(super) struct AnswerLimit<'e> {
     engine: &'e Engine,
     /// Where it begins.
     begin: Mark,
+    /// What bounds it, in bytes.
+    bound: fn(&Engine) -> usize,
     /// In bytes; known when it has become longer than any may be.
     max: Cell<Option<usize>>,
 }
 
 impl<'e> AnswerLimit<'e> {
-    /// That of what is answered from here on.
+    /// That of what is answered from here on, which may be far longer than what it is of.
     #[inline]
     pub(super) fn of(cx: &KeyCx<'e>, reply: &mut Reply<'_>) -> AnswerLimit<'e> {
-        AnswerLimit { engine: cx.engine(), begin: reply.out().mark(), max: Cell::new(None) }
+        AnswerLimit { engine: cx.engine(), begin: reply.out().mark(), bound: Engine::answer_max, max: Cell::new(None) }
+    }
+
+    /// That of what is answered from here on, which mostly repeats nothing: where little memory is left it is answered all
+    /// the same, as long as a client's output may be so long.
+    #[inline]
+    pub(super) fn of_output(engine: &'e Engine, reply: &mut Reply<'_>) -> AnswerLimit<'e> {
+        AnswerLimit { engine, begin: reply.out().mark(), bound: Engine::output_max, max: Cell::new(None) }
     }
 
     /// Whether the answer may go on.
@@ -35,7 +44,7 @@ impl<'e> AnswerLimit<'e> {
 
     #[cold]
     fn max(&self) -> usize {
-        let max = self.max.get().unwrap_or_else(|| self.engine.answer_max().max(SHORT));
+        let max = self.max.get().unwrap_or_else(|| (self.bound)(self.engine).max(SHORT));
         self.max.set(Some(max));
         max
     }

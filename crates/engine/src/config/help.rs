@@ -129,7 +129,7 @@ fn placeholder(kind: &Kind) -> String {
         Kind::Bool => "yes|no".into(),
         Kind::Int { .. } | Kind::Clamped { .. } | Kind::PowerOfTwo { .. } => "NUMBER".into(),
         Kind::Octal { .. } => "MODE".into(),
-        Kind::Memory { .. } => "BYTES".into(),
+        Kind::Memory { .. } | Kind::MemoryUpTo { .. } => "BYTES".into(),
         Kind::MemoryOrPercent | Kind::MemoryOrShare => "BYTES|PERCENT%".into(),
         Kind::Choice(names) if names.len() <= CHOICES_SHOWN_MAX => names.join("|"),
         Kind::Choice(_) => "NAME".into(),

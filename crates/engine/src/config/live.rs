@@ -413,6 +413,7 @@ fn slot_of(kind: &Kind) -> Slot {
         | Kind::PowerOfTwo { .. }
         | Kind::Octal { .. }
         | Kind::Memory { .. }
+        | Kind::MemoryUpTo { .. }
         | Kind::MemoryOrPercent
         | Kind::MemoryOrShare
         | Kind::Choice(_)
@@ -454,7 +455,7 @@ fn bounds(kind: &Kind) -> Option<(i64, i64)> {
         Kind::Int { min, max } | Kind::Clamped { min, max } => Some((min, max)),
         Kind::PowerOfTwo { max } => Some((1, max)),
         Kind::Octal { max } => Some((0, max)),
-        Kind::Memory { min, max } => Some((min, max)),
+        Kind::Memory { min, max } | Kind::MemoryUpTo { min, max } => Some((min, max)),
         Kind::MemoryOrPercent => Some((0, i64::MAX)),
         Kind::MemoryOrShare => Some((-100, i64::MAX)),
         _ => None,

@@ -11,7 +11,7 @@ use super::rewrite::USER;
 use super::setting::{Kind, Setting, Support};
 use super::table::{SETTINGS, find};
 use super::unsupported::{ACCEPTED_AT_DEFAULT, FORGOTTEN, Fixed, Otherwise, UNSUPPORTED_DIRECTIVES, find_fixed};
-use super::value::save_words;
+use super::value::{parse_memory, save_words};
 
 /// Where something was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +43,28 @@ pub struct Warning {
     pub origin: Origin,
     /// The setting.
     pub name: &'static str,
+    /// What is odd about what was said.
+    pub oddity: Oddity,
     /// What to know about it.
     pub text: &'static str,
 }
 
+/// What is odd about what a setting was said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Oddity {
+    /// It has no effect.
+    NoEffect,
+    /// It is more than so many bytes, which it is taken as.
+    MoreThan(i64),
+}
+
 impl Display for Warning {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: '{}' has no effect: {}", self.origin, self.name, self.text)
+        let Warning { origin, name, oddity, text } = self;
+        match oddity {
+            Oddity::NoEffect => write!(f, "{origin}: '{name}' has no effect: {text}"),
+            Oddity::MoreThan(most) => write!(f, "{origin}: '{name}' is taken as {most}: {text}"),
+        }
     }
 }
 
@@ -132,7 +147,7 @@ impl Loader {
 
     /// Notes something to log.
     pub(super) fn warn(&mut self, name: &'static str, text: &'static str) {
-        self.warnings.push(Warning { origin: Origin::CommandLine, name, text });
+        self.warnings.push(Warning { origin: Origin::CommandLine, name, oddity: Oddity::NoEffect, text });
     }
 
     /// Obeys one directive: a name in any case, and the words after it.
@@ -152,7 +167,7 @@ impl Loader {
         if let Some(fixed) = find_fixed(name) {
             self.forget(fixed.name);
             if !fixed.accepts(words) && fixed.otherwise == Otherwise::Warned {
-                self.warnings.push(Warning { origin: origin.clone(), name: fixed.name, text: fixed.reason });
+                self.warn_of(origin, fixed.name, Oddity::NoEffect, fixed.reason);
             } else if !fixed.accepts(words) {
                 let error = ValueError::NotSupported(fixed.reason);
                 let value = (!fixed.is_sensitive()).then(|| words.join(" "));
@@ -162,13 +177,17 @@ impl Loader {
             return Ok(());
         }
         if let Some(name) = FORGOTTEN.iter().find(|known| known.eq_ignore_ascii_case(name)) {
-            self.warnings.push(Warning { origin: origin.clone(), name, text: "Redis has dropped it, too." });
+            self.warn_of(origin, name, Oddity::NoEffect, "Redis has dropped it, too.");
             return Ok(());
         }
         if let Some((_, reason)) = UNSUPPORTED_DIRECTIVES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
             return fail(LoadProblem::UnsupportedDirective { name: name.to_owned(), reason });
         }
         fail(LoadProblem::UnknownSetting { name: name.to_owned(), nearest: nearest(name) })
+    }
+
+    fn warn_of(&mut self, origin: &Origin, name: &'static str, oddity: Oddity, text: &'static str) {
+        self.warnings.push(Warning { origin: origin.clone(), name, oddity, text });
     }
 
     /// Obeys a `user` directive: a name, and its rules.
@@ -219,7 +238,13 @@ impl Loader {
                 if let Support::NoEffect(text) = setting.support
                     && value != *self.config.initial(setting)
                 {
-                    self.warnings.push(Warning { origin: origin.clone(), name: setting.name, text });
+                    self.warn_of(origin, setting.name, Oddity::NoEffect, text);
+                }
+                if let Kind::MemoryUpTo { max, .. } = setting.kind
+                    && words.iter().filter_map(|word| parse_memory(word)).any(|bytes| bytes > max)
+                {
+                    let text = "longer strings could be saved, but not loaded.";
+                    self.warn_of(origin, setting.name, Oddity::MoreThan(max), text);
                 }
                 Ok(())
             }

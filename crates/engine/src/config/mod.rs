@@ -34,7 +34,7 @@ pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
 pub use help::{docs, help};
 pub(crate) use live::Staged;
 pub use live::{Caller, Changed, Config};
-pub use loader::{Loader, Origin, Rename, UserLine, Warning};
+pub use loader::{Loader, Oddity, Origin, Rename, UserLine, Warning};
 pub use machine::{Machine, reservation_limit};
 pub use memcached_refusal::MemcachedRefusal;
 pub use memcached_sizes::SizeRefusal;

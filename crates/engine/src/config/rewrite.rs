@@ -142,7 +142,10 @@ fn push_line(text: &mut Vec<u8>, line: &[u8]) {
 fn lines(setting: &Setting, value: &Value) -> Vec<String> {
     let name = setting.name;
     match (value, &setting.kind) {
-        (Value::Number(bytes @ 0..), Kind::Memory { .. } | Kind::MemoryOrPercent | Kind::MemoryOrShare) => {
+        (
+            Value::Number(bytes @ 0..),
+            Kind::Memory { .. } | Kind::MemoryUpTo { .. } | Kind::MemoryOrPercent | Kind::MemoryOrShare,
+        ) => {
             vec![format!("{name} {}", show_memory(*bytes))]
         }
         (Value::Limits(limits), _) => {

@@ -91,6 +91,13 @@ pub enum Kind {
         /// The largest value, in bytes.
         max: i64,
     },
+    /// Bytes as in `Memory`; what is more is taken as the largest value, and warned of at the start.
+    MemoryUpTo {
+        /// The smallest value, in bytes.
+        min: i64,
+        /// The largest value, in bytes.
+        max: i64,
+    },
     /// Bytes, or a percentage of the memory the process may use.
     MemoryOrPercent,
     /// Bytes, or a percentage of `maxmemory` whatever that is at the time; as a value the percentage is negative.

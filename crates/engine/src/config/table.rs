@@ -160,9 +160,9 @@ settings! {
     client_query_buffer_limit: u64 {
         name: "client-query-buffer-limit", kind: Kind::Memory { min: MB, max: i64::MAX }, initial: Is("1gb"), group: Group::Clients
     }
-    /// Bytes of the longest argument of a RESP command.
+    /// Bytes of the longest argument of a RESP command; more than 4294966271 is taken as that.
     proto_max_bulk_len: u64 {
-        name: "proto-max-bulk-len", kind: Kind::Memory { min: MB, max: STRING_MAX }, initial: Is("512mb"), group: Group::Clients
+        name: "proto-max-bulk-len", kind: Kind::MemoryUpTo { min: MB, max: STRING_MAX }, initial: Is("512mb"), group: Group::Clients
     }
     /// Bytes of the longest value a memcached client may store.
     max_value_size: u64 {

@@ -75,6 +75,10 @@ pub(super) fn parse(kind: &Kind, words: &[String], scene: &Scene<'_>) -> Result<
         Kind::Memory { min, max } => {
             within(parse_memory(one(words)?).ok_or(ValueError::NotMemory)?, min, max).map(Value::Number)
         }
+        Kind::MemoryUpTo { min, max } => {
+            let bytes = parse_memory(one(words)?).ok_or(ValueError::NotMemory)?;
+            within(bytes.min(max), min, max).map(Value::Number)
+        }
         Kind::MemoryOrPercent => parse_memory_or_percent(one(words)?, scene.machine).map(Value::Number),
         Kind::MemoryOrShare => parse_memory_or_share(one(words)?).map(Value::Number),
         Kind::Choice(names) => {
@@ -419,6 +423,19 @@ mod tests {
             "700 => 700
              999 => ! argument couldn't be parsed as an octal number
              7777 => ! argument must be between 0 and 777 inclusive",
+        );
+    }
+
+    #[test]
+    fn memory_up_to() {
+        check(
+            Kind::MemoryUpTo { min: 1 << 20, max: 1 << 30 },
+            "1mb => 1048576
+             1gb => 1073741824
+             2gb => 1073741824
+             9223372036854775807 => 1073741824
+             1kb => ! argument must be between 1048576 and 1073741824 inclusive
+             9223372036854775808 => ! argument must be a memory value",
         );
     }
 

@@ -462,6 +462,10 @@ impl<'e> ScriptHost<'_, 'e> {
 }
 
 impl Host for ScriptHost<'_, '_> {
+    fn reply_max(&self) -> usize {
+        self.engine.output_max()
+    }
+
     fn call(&mut self, words: &Words, proto: Proto, reply: &mut OutBuf) -> Result<(), Stop> {
         let engine = self.engine;
         let args = Args::new(&words.spans, &words.bytes, &[], &[]);

@@ -26,6 +26,8 @@ const DEPTH_MAX: usize = 4_000;
 const ELEMENTS_MAX: c_int = 1 << 26;
 /// A string of so many bytes is work of its own.
 const LONG: usize = 4096;
+/// So long any reply may be, in bytes.
+const SHORT: usize = 1 << 20;
 /// Bytes that take as long as one value does.
 const BYTES_A_VALUE: usize = 256;
 
@@ -67,6 +69,8 @@ pub(crate) enum Written {
     Stopped(Stop),
     /// Nothing of it: it takes more memory than the state may.
     TooLong,
+    /// Nothing of it: its reply has more bytes than these, which it may have.
+    LongerThan(usize),
 }
 
 /// Writes the value on top of the stack as the reply of the run; what has come of it is in [`State::written`].
@@ -80,7 +84,7 @@ pub(super) unsafe fn write(lua: *mut lua_State, state: &State) {
         // SAFETY: the run has put it there, and does not touch it before it ends.
         let reply = unsafe { &mut *state.input.reply.get() };
         let begin = reply.out().mark();
-        let mut writer = Writer { lua, state, begin, reply, open: Vec::new(), errors: Vec::new() };
+        let mut writer = Writer { lua, state, begin, reply, host_max: None, open: Vec::new(), errors: Vec::new() };
         // SAFETY: as the caller says.
         match unsafe { writer.write() } {
             Ok(()) => Written::Whole(writer.errors),
@@ -113,6 +117,8 @@ struct Writer<'a, 'r> {
     reply: &'a mut Reply<'r>,
     /// Where the result begins.
     begin: Mark,
+    /// The most bytes it may have by the host; known when it is longer than any may be.
+    host_max: Option<usize>,
     open: Vec<Open>,
     errors: Vec<Failure>,
 }
@@ -368,11 +374,18 @@ impl Writer<'_, '_> {
         HOST.with(|host| host.interrupt()).map_err(Written::Stopped)
     }
 
-    /// Refuses a result whose reply would be longer than the state may be large.
+    /// Refuses a result whose reply would be longer than the state may be large, or than the host allows.
     fn need_reply(&mut self, bytes: usize) -> Result<(), Written> {
         let most = self.state.memory_max();
-        let written = self.reply.out().len_since(self.begin);
-        if most > 0 && written.saturating_add(bytes) > most { Err(Written::TooLong) } else { Ok(()) }
+        let len = self.reply.out().len_since(self.begin).saturating_add(bytes);
+        if most > 0 && len > most {
+            return Err(Written::TooLong);
+        }
+        if len <= SHORT {
+            return Ok(());
+        }
+        let most = *self.host_max.get_or_insert_with(|| HOST.with(|host| host.reply_max()).max(SHORT));
+        if len > most { Err(Written::LongerThan(most)) } else { Ok(()) }
     }
 
     /// Refuses a result that has made the state larger than it may be.

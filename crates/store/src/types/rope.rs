@@ -263,6 +263,11 @@ impl Rope {
         self.full.iter().map(|chunk| &chunk[..]).chain([&self.last[..]]).map(counted)
     }
 
+    /// What lies in one piece at its beginning: all of it, or as much as a chunk has.
+    pub fn first_chunk(&self) -> &[u8] {
+        self.full.first().map_or(&self.last[..], |chunk| &chunk[..])
+    }
+
     /// The same string once more: chunks are shared by reference until one of the two writes into them; a last one that
     /// is growing is copied.
     pub fn share(&self) -> Rope {

@@ -48,8 +48,7 @@ fn pfadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
 
 /// Adds the elements to a stored sketch; tells whether it has changed.
 fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdError> {
-    let bytes = bytes_of(cx.string(slot)?);
-    let stored = parse(&bytes)?;
+    let stored = parse(bytes_of(cx.string(slot)?))?;
     // Once many were added most elements change nothing, and then nobody is told of a change.
     let mut first = 2;
     while first < args.len() && !stored.is_below(Position::of(args.get(first))).map_err(corrupt)? {
@@ -61,7 +60,6 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
     let mut sketch = if stored.encoding() == Encoding::Sparse {
         stored.to_sketch().map_err(corrupt)?
     } else {
-        drop(bytes);
         let mut raised = 0;
         let changed_in_place = cx.change_inline(slot, |sketch| {
             raised = args.from(first).filter(|element| raise_dense(sketch, Position::of(element))).count();
@@ -71,7 +69,7 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
             cx.mark_raw(slot);
             return Ok(true);
         }
-        parse(&bytes_of(cx.string(slot)?))?.to_sketch().map_err(corrupt)?
+        parse(bytes_of(cx.string(slot)?))?.to_sketch().map_err(corrupt)?
     };
     let raised = raise_all(cx, &mut sketch, args.from(first));
     if raised > 0 {

@@ -38,8 +38,7 @@ fn pfcount(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
 fn count_one(cx: &mut KeyCx<'_>) -> Result<(u64, Effect), CmdError> {
     let Some(slot) = cx.find_for_read() else { return Ok((0, Effect::Unchanged)) };
     let estimate = {
-        let bytes = bytes_of(cx.string(slot)?);
-        let sketch = parse(&bytes)?;
+        let sketch = parse(bytes_of(cx.string(slot)?))?;
         if let Some(estimate) = sketch.last_estimate() {
             return Ok((estimate, Effect::Unchanged));
         }
@@ -54,7 +53,7 @@ fn count_together(cx: &mut KeysCx<'_>, args: &Args<'_>) -> Result<u64, CmdError>
     let mut registers = Registers::default();
     for key in args.from(1) {
         if let Some(value) = cx.key(key).read_string()? {
-            parse(&bytes_of(value))?.merge_into(&mut registers).map_err(corrupt)?;
+            parse(bytes_of(value))?.merge_into(&mut registers).map_err(corrupt)?;
         }
     }
     Ok(registers.estimate())

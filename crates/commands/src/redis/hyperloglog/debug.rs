@@ -35,14 +35,14 @@ fn pfdebug(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
         return Ok(Effect::Unchanged);
     }
     let slot = cx.find_for_write().ok_or(CmdError::text("ERR The specified key does not exist"))?;
-    let bytes = bytes_of(cx.string(slot)?).into_owned();
-    let sketch = parse(&bytes)?;
+    let sketch = parse(bytes_of(cx.string(slot)?))?;
     let was_sparse = sketch.encoding() == Encoding::Sparse;
     if args.is(1, "GETREG") {
         let mut registers = Registers::default();
         sketch.merge_into(&mut registers).map_err(corrupt)?;
         if was_sparse {
-            store_dense(cx, slot, sketch.to_sketch().map_err(corrupt)?);
+            let stored = sketch.to_sketch().map_err(corrupt)?;
+            store_dense(cx, slot, stored);
         }
         reply.array(REGISTERS);
         registers.counts().iter().for_each(|&count| reply.int(count.into()));
@@ -69,7 +69,8 @@ fn pfdebug(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     if args.is(1, "TODENSE") {
         if was_sparse {
-            store_dense(cx, slot, sketch.to_sketch().map_err(corrupt)?);
+            let stored = sketch.to_sketch().map_err(corrupt)?;
+            store_dense(cx, slot, stored);
         }
         reply.int(was_sparse.into());
         return Ok(Effect::when(was_sparse));

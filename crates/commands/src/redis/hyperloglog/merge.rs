@@ -32,8 +32,7 @@ fn pfmerge(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     for (index, key) in args.from(1).enumerate() {
         let mut source = cx.key(key);
         let Some(value) = source.read_string()? else { continue };
-        let bytes = bytes_of(value);
-        let sketch = parse(&bytes)?;
+        let sketch = parse(bytes_of(value))?;
         sketch.merge_into(&mut registers).map_err(corrupt)?;
         any_dense |= sketch.encoding() == Encoding::Dense;
         if index == 0 {

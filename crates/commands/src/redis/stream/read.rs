@@ -3,6 +3,7 @@
 use super::id::parse_id;
 use super::read_args::{ReadArgs, Reader, StreamsReply, find_keys};
 use super::reply::reply_entries;
+use crate::redis::answer_limit::AnswerLimit;
 use tenon_engine::args::{Args, OwnedArgs};
 use tenon_engine::blocking::Outcome;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
@@ -58,9 +59,10 @@ fn xread(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
             None
         });
     }
-    let mut streams = StreamsReply::default();
+    let (limit, mut streams) = (AnswerLimit::of_output(cx.engine(), reply), StreamsReply::default());
     for (stream, position) in positions.iter().enumerate() {
         let Some(position) = position else { continue };
+        limit.check(reply)?;
         let key = read.key(args, stream);
         let Some(entry) = cx.peek(key) else { continue };
         let found = view_of::<Stream>(entry.value())?;

@@ -4,6 +4,7 @@ use super::delivery_log::Deliveries;
 use super::id::parse_id;
 use super::read_args::{ReadArgs, Reader, StreamsReply, find_keys};
 use super::reply::{reply_entry, reply_fields, reply_id};
+use crate::redis::answer_limit::AnswerLimit;
 use tenon_engine::args::Args;
 use tenon_engine::blocking::Outcome;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
@@ -208,11 +209,15 @@ fn xreadgroup(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     let claim_idle_ms = read.claim_idle_ms;
     let logs = cx.logs();
     let delivery = Delivery { group, consumer, count: read.count, acknowledgement, claim_idle_ms, now_ms, logs };
-    let mut answer = StreamsReply::default();
+    let (limit, mut answer) = (AnswerLimit::of_output(cx.engine(), reply), StreamsReply::default());
     let mut effect = Effect::Unchanged;
     // When there may be something to take over.
     let mut idle_in_ms: Option<u64> = None;
     for (key, wanted) in streams {
+        // What was given is not taken back; what was not is there for the next call.
+        if !limit.allows_more(reply) {
+            break;
+        }
         let outcome = cx.key(key).update_existing(|stream: &mut Stream| {
             let change = delivery.give(stream, wanted, key, &mut answer, reply);
             if let Some(idle_ms_min) = claim_idle_ms {

@@ -2,6 +2,7 @@
 
 use super::options::{Accepts, Expire, Options, TimeUnit};
 use super::value::{reply_optional, reply_string};
+use crate::redis::answer_limit::AnswerLimit;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, KeysCx};
@@ -44,12 +45,17 @@ pub static MGET: Command = Command {
 };
 
 fn mget(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let limit = AnswerLimit::of_output(cx.engine(), reply);
     let keys = args.from(1);
     reply.array(keys.len());
     for key in keys {
         // A key of another type is no error here.
         reply_optional(cx.key(key).read_string().unwrap_or(None), reply);
+        if !limit.allows_more(reply) {
+            break;
+        }
     }
+    limit.check(reply)?;
     Ok(Effect::Unchanged)
 }
 

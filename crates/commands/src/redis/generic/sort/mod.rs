@@ -5,5 +5,6 @@ mod options;
 mod order;
 mod pattern;
 mod run;
+mod texts;
 
 pub use run::{SORT, SORT_RO};

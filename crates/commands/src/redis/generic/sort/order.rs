@@ -1,6 +1,7 @@
 //! The order that SORT gives elements. Knows no keys: what elements are sorted by was looked up.
 
 use super::elements::Elements;
+use super::texts::Texts;
 use std::cmp::Ordering;
 use std::ops::Range;
 use tenon_engine::double::parse_double_in_range;
@@ -13,7 +14,7 @@ pub(super) enum Weights {
     /// Numbers; where these are equal the elements themselves.
     Numbers(Vec<f64>),
     /// Texts; elements without one come first.
-    Texts { texts: Elements, is_there: Vec<bool> },
+    Texts(Texts),
     /// The elements themselves as texts.
     Themselves,
 }
@@ -29,21 +30,18 @@ impl Weights {
         let indexes = || (0..elements.len()).inspect(|_| progress::count(1)).collect();
         match self {
             Weights::Numbers(numbers) => sorted_by_numbers(numbers, elements, descending, wanted),
-            Weights::Texts { texts, is_there } => {
-                let texts = |index: usize| (is_there[index], texts.get(index));
-                arranged(indexes(), wanted, |one, other| directed(&texts, descending, *one, *other))
-            }
-            Weights::Themselves => {
-                let elements = |index| elements.get(index);
-                arranged(indexes(), wanted, |one, other| directed(&elements, descending, *one, *other))
-            }
+            Weights::Texts(texts) => arranged(indexes(), wanted, |&one: &usize, &other| {
+                directed(texts.compare(one, other), descending, one, other)
+            }),
+            Weights::Themselves => arranged(indexes(), wanted, |&one: &usize, &other| {
+                directed(elements.get(one).cmp(elements.get(other)), descending, one, other)
+            }),
         }
     }
 }
 
-/// The order of two elements by what each is worth. Equal ones keep their order either way.
-fn directed<T: Ord>(worth: &impl Fn(usize) -> T, descending: bool, one: usize, other: usize) -> Ordering {
-    let order = worth(one).cmp(&worth(other));
+/// The order of two elements by that of what they are worth. Equal ones keep their order either way.
+fn directed(order: Ordering, descending: bool, one: usize, other: usize) -> Ordering {
     let order = if descending { order.reverse() } else { order };
     order.then(one.cmp(&other))
 }
@@ -62,8 +60,10 @@ fn sorted_by_numbers(numbers: &[f64], elements: &Elements, descending: bool, wan
     });
     let mut keys: Vec<u128> = keys.collect();
     // Equal numbers are told apart by their elements.
-    let elements = |index| elements.get(index);
-    let by_elements = |one: &u128, other: &u128| directed(&elements, descending, index_of(*one), index_of(*other));
+    let by_elements = |one: &u128, other: &u128| {
+        let (one, other) = (index_of(*one), index_of(*other));
+        directed(elements.get(one).cmp(elements.get(other)), descending, one, other)
+    };
     let is_part = wanted.len() < keys.len();
     if is_part {
         keys = arranged(keys, wanted, |one, other| {
@@ -153,19 +153,21 @@ mod tests {
                 let special = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1.5, f64::INFINITY, 1.0];
                 numbers.push(special[(random >> 40) as usize % special.len()]);
             }
-            let mut texts = Elements::default();
-            (0..len).for_each(|index| texts.push(&elements.get(index)[..1]));
-            let is_there: Vec<bool> = (0..len).map(|index| index % 5 > 0).collect();
-            let (by_number, by_text) = (numbers.clone(), texts.clone());
-            let there = is_there.clone();
+            let text = |index: usize| (!index.is_multiple_of(5)).then(|| &elements.get(index)[..1]);
+            let mut texts = Texts::default();
+            for index in 0..len {
+                match text(index) {
+                    Some(text) => texts.push_bytes(text),
+                    None => texts.push_absent(),
+                }
+            }
+            let by_number = numbers.clone();
             let orders: [(Weights, Compare<'_>); 3] = [
                 (Weights::Numbers(numbers), &|one, other| {
                     let order = by_number[one].partial_cmp(&by_number[other]).expect("they are numbers");
                     order.then_with(|| elements.get(one).cmp(elements.get(other)))
                 }),
-                (Weights::Texts { texts, is_there }, &|one, other| {
-                    there[one].cmp(&there[other]).then_with(|| by_text.get(one).cmp(by_text.get(other)))
-                }),
+                (Weights::Texts(texts), &|one, other| text(one).cmp(&text(other))),
                 (Weights::Themselves, &|one, other| elements.get(one).cmp(elements.get(other))),
             ];
             for (weights, compare) in orders {

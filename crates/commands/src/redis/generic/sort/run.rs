@@ -4,6 +4,8 @@ use super::elements::{Elements, Part, Sortable};
 use super::options::{By, Caller, Options, Storing};
 use super::order::{Weights, number};
 use super::pattern::Pattern;
+use super::texts::Texts;
+use crate::redis::answer_limit::AnswerLimit;
 use crate::redis::reply_item::bulk_item;
 use crate::redis::string::value::reply_string;
 use tenon_engine::args::Args;
@@ -16,7 +18,7 @@ use tenon_engine::errors::CmdError;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::zset::Direction;
-use tenon_engine::store::types::{Hash, List, ListLimits, ValueType};
+use tenon_engine::store::types::{Hash, List, ListLimits, Object, Rope, ValueType};
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
 
@@ -165,7 +167,7 @@ fn run(
         Ok(weights)
     })?;
     let Some(target) = options.store else {
-        answer(cx, &taken.elements, &indexes, options, reply);
+        answer(cx, &taken.elements, &indexes, options, reply)?;
         return Ok(Effect::Unchanged);
     };
     let (limits, mut room) = (cx.engine().list_limits(), Vec::new());
@@ -191,7 +193,7 @@ fn sort_alone(
         let taken = cx.with_values(std::iter::once(args.get(1)), steps, |values| Taken::of(values[0], options))?;
         cx.let_go();
         let indexes = taken.in_order(options, |elements| own_weights(elements, options))?;
-        answer(cx, &taken.elements, &indexes, options, reply);
+        answer(cx, &taken.elements, &indexes, options, reply)?;
         return Ok(Effect::Unchanged);
     }
     let (caller, limits) = (options.caller, cx.engine().list_limits());
@@ -278,18 +280,15 @@ fn weights(cx: &mut KeysCx<'_>, elements: &Elements, options: &Options<'_>) -> R
     let By::Pattern(pattern) = options.by else { return own_weights(elements, options) };
     let mut room = Vec::new();
     if options.alpha {
-        let (mut texts, mut is_there) = (Elements::default(), Vec::with_capacity(elements.len()));
+        let mut texts = Texts::with_room(elements.len());
         for index in 0..elements.len() {
             progress::count(1);
-            with_named(cx, &pattern, elements.get(index), &mut room, |named| {
-                is_there.push(named.is_some());
-                match named {
-                    Some(named) => named.with_text(|text| texts.push(text)),
-                    None => texts.push(b""),
-                }
+            with_named(cx, &pattern, elements.get(index), &mut room, |named| match named {
+                Some(named) => named.weigh(&mut texts),
+                None => texts.push_absent(),
             });
         }
-        return Ok(Weights::Texts { texts, is_there });
+        return Ok(Weights::Texts(texts));
     }
     let (mut numbers, mut wrong) = (Vec::with_capacity(elements.len()), None);
     for index in 0..elements.len() {
@@ -328,11 +327,26 @@ impl Named<'_> {
         }
     }
 
+    /// Adds the text to those that elements are sorted by.
+    fn weigh(self, texts: &mut Texts) {
+        match self {
+            Named::String(cx, slot) => texts.push_string(cx.entry(slot).value()),
+            Named::Field(Item::Int(int)) => texts.push_string(ValueRef::Int(int)),
+            Named::Field(Item::Bytes(text)) | Named::Element(text) => texts.push_bytes(text),
+        }
+    }
+
     fn number(self) -> Result<f64, CmdError> {
         match self {
-            Named::String(cx, slot) if let ValueRef::Int(int) = cx.entry(slot).value() => Ok(int as f64),
+            Named::String(cx, slot) => match cx.entry(slot).value() {
+                ValueRef::Int(int) => Ok(int as f64),
+                ValueRef::Object(Object::Rope(rope)) => number(first_text(rope)),
+                ValueRef::Object(Object::Shared(text)) => number(text),
+                ValueRef::Bytes(text) => number(text),
+                ValueRef::Object(_) | ValueRef::Packed(..) => string::no_string(),
+            },
             Named::Field(Item::Int(int)) => Ok(int as f64),
-            text => text.with_text(number),
+            Named::Field(Item::Bytes(text)) | Named::Element(text) => number(text),
         }
     }
 
@@ -343,6 +357,14 @@ impl Named<'_> {
             Named::Element(element) => reply.bulk(element),
         }
     }
+}
+
+/// What of a long string can be a number, which ends at a NUL: it is not copied to learn that it is none. One that fills a
+/// chunk, half a megabyte of digits, is none here.
+fn first_text(rope: &Rope) -> &[u8] {
+    const NO_NUMBER: &[u8] = b"x";
+    let first = rope.first_chunk();
+    if first.len() == rope.len() || first.contains(&0) { first } else { NO_NUMBER }
 }
 
 /// Calls `visit` with what a pattern names for an element, if that is there and of the right type. `room` is for the key.
@@ -370,8 +392,14 @@ fn with_named<R>(
     }
 }
 
-fn answer(cx: &mut KeysCx<'_>, elements: &Elements, indexes: &[usize], options: &Options<'_>, reply: &mut Reply<'_>) {
-    let mut room = Vec::new();
+fn answer(
+    cx: &mut KeysCx<'_>,
+    elements: &Elements,
+    indexes: &[usize],
+    options: &Options<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), CmdError> {
+    let (limit, mut room) = (AnswerLimit::of_output(cx.engine(), reply), Vec::new());
     reply.array(indexes.len() * options.gets.len().max(1));
     for &index in indexes {
         progress::count(1 + options.gets.len());
@@ -385,7 +413,12 @@ fn answer(cx: &mut KeysCx<'_>, elements: &Elements, indexes: &[usize], options: 
                 None => reply.null(),
             });
         }
+        // Its own elements are no more than it has.
+        if !options.gets.is_empty() {
+            limit.check(reply)?;
+        }
     }
+    Ok(())
 }
 
 /// The result as it is stored.
