@@ -84,11 +84,12 @@ fn next_start(pattern: &[u8], text: &[u8], from: usize, case: Case) -> Option<us
         b'?' | b'[' | b'\\' | b'*' => Some(from),
         _ if case == Case::Insensitive => Some(from),
         plain => {
-            let passed = memchr::memchr(plain, &text[from..])?;
+            let found = memchr::memchr(plain, &text[from..]);
+            let passed = found.unwrap_or(text.len() - from);
             if passed >= STEPS_AT_ONCE {
                 progress::count_bytes(passed);
             }
-            Some(from + passed)
+            found.map(|passed| from + passed)
         }
     }
 }

@@ -99,8 +99,8 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
     };
     // As with Redis, whoever is supervised stays where its supervisor has started it.
     if config.daemonize() && !supervisor.is_there() {
-        if words.iter().any(|word| word == "-") {
-            let text = "daemonize: what comes from the standard input cannot be read again in the background";
+        if words.iter().any(|word| word == "-") || words.first().is_some_and(|word| !can_be_read_again(word)) {
+            let text = "daemonize: what comes from the standard input or a pipe cannot be read again in the background";
             return Err(text.to_owned().into());
         }
         // In the background there is nobody to be told of these.
@@ -110,6 +110,13 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
         }
     }
     serve(config, &supervisor)
+}
+
+/// Whether the first word is no file, or one that is the same to the process in the background.
+fn can_be_read_again(word: &OsString) -> bool {
+    let path = Path::new(word);
+    let is_a_process_own = ["/dev", "/proc"].iter().any(|root| path.starts_with(root));
+    word.to_string_lossy().starts_with('-') || !is_a_process_own && path.metadata().is_ok_and(|it| it.is_file())
 }
 
 /// Whether the directory is there, and the log file can be written: by this user, where it is not to become another, whose file
@@ -148,10 +155,10 @@ fn fit_maxclients(config: &Config) -> Result<Option<TooFew>, String> {
 
 /// Runs the server until it is told to end; tells whether it ended well.
 fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
-    // Where it is already who has started it may have been let in, and this process not.
-    let is_there = std::env::current_dir().is_ok_and(|path| *path.display().to_string() == *config.dir());
-    if !is_there {
-        std::env::set_current_dir(&*config.dir()).map_err(|error| cannot_work_in(&config.dir(), &error))?;
+    let works = std::env::set_current_dir(&*config.dir()).map_err(|error| cannot_work_in(&config.dir(), &error));
+    // memcached needs no file there, and may be where its user is not let in.
+    if !config.is_memcached() {
+        works?;
     }
     // What only root may do comes first, and what starts threads comes after.
     let lowered = fit_maxclients(&config)?;

@@ -55,17 +55,31 @@ fn a_background_without_its_directory_or_log_is_refused_while_somebody_listens()
 }
 
 #[test]
-fn who_is_in_a_directory_need_not_be_let_in() {
+fn what_needs_no_file_need_not_be_let_into_where_it_is() {
     let folder = Folder::new().expect("a folder of our own");
     let inner = folder.path.join("inner");
     fs::create_dir(&inner).expect("a folder");
-    // Root's rights would let it in, so it runs as nobody; who is not root cannot try it.
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(tenon_binary().expect("it is built"));
-    command.args(["--port", "0", "--memcached-port", "0", "--save", ""]).current_dir(&inner);
     let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     fs::set_permissions(&folder.path, closed).expect("it is its own");
-    let Ok(output) = patience::run(&mut command) else { return };
+    let said = |words: &[&str]| {
+        // Root's rights would let it in, so it runs as nobody; who is not root cannot try it.
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(tenon_binary().expect("it is built"));
+        let output = patience::run(command.args(words).current_dir(&inner)).ok()?;
+        Some(String::from_utf8_lossy(&output.stderr).into_owned()).filter(|text| !text.starts_with("setpriv"))
+    };
+    // An address that this machine has not.
+    let Some(as_memcached) = said(&["memcached", "-l", "192.0.2.1", "-p", "1"]) else { return };
+    assert!(as_memcached.contains("192.0.2.1"), "{as_memcached}");
+    let other = said(&["--bind", "192.0.2.1", "--memcached-port", "0"]).expect("it was run");
+    assert!(other.contains("cannot work in dir"), "{other}");
+}
+
+#[test]
+fn what_comes_from_a_pipe_is_not_read_again_in_the_background() {
+    let tenon = tenon_binary().expect("it is built");
+    let line = "exec \"$0\" <(printf 'port 0\\nmemcached-port 0\\ndaemonize yes\\n')";
+    let output = patience::run(Command::new("bash").args(["-c", line]).arg(tenon)).expect("bash runs");
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(why.contains("nothing to listen on") || why.contains("setpriv"), "{why}");
+    assert!(!output.status.success() && why.contains("daemonize: what comes from"), "{why}");
 }

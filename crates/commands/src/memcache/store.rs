@@ -179,6 +179,7 @@ pub(super) fn append(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
         cx.worker().stats.all.mc_too_large.add(1);
         return Answer::TooLarge;
     }
+    cx.note_write(slot);
     let (key, data) = (cx.key, data.take());
     let _logged = cx.log(&["APPEND".into(), key.into(), Word::Text(&data)]);
     cx.append(slot, data);
@@ -194,6 +195,7 @@ pub(super) fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer 
         cx.worker().stats.all.mc_too_large.add(1);
         return Answer::TooLarge;
     }
+    cx.note_write(slot);
     let value = cx.entry(slot).value();
     match data.take() {
         Text::Bytes(bytes) if bytes.len() + string::len(value) <= INLINE_LEN_MAX => {

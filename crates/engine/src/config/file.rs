@@ -24,9 +24,13 @@ impl Loader {
             problem: LoadProblem::Read { path: path.to_owned(), error },
         };
         let text = fs::read(path).map_err(unreadable)?;
-        // In full and without links, since the working directory may change, and a link must survive a rewrite.
-        // A pipe (`<(...)`) has no such path; it cannot be rewritten.
-        self.set_file(fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?);
+        if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+            // In full and without links, since the working directory may change, and a link must survive a rewrite.
+            self.set_file(fs::canonicalize(path).map_err(unreadable)?);
+        } else {
+            // A pipe (`<(...)`) is not rewritten.
+            self.has_read(path.display().to_string());
+        }
         self.text(&text, &path.display().to_string())
     }
 

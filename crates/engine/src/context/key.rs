@@ -278,6 +278,14 @@ impl<'a> KeyCx<'a> {
         self.note(slot, Access::Write);
     }
 
+    /// Notes that somebody writes to a slot for which `find` has looked. What a key is worth by its hits and their age a write does
+    /// not change: it says nothing of who reads it.
+    pub fn note_write(&mut self, slot: Slot) {
+        if !self.worker.clock.access.notes_turnover() {
+            self.note(slot, Access::Write);
+        }
+    }
+
     fn note(&mut self, slot: Slot, kind: Access) {
         if self.touches {
             let clock = self.worker.clock.access;

@@ -79,8 +79,8 @@ impl KeyCx<'_> {
         if let Some(slot) = slot
             && self.worker.clock.access.notes_frequency()
         {
-            // Of a time it will be written anyway.
-            self.note_attempt(slot);
+            // A time is written below.
+            self.note_write(slot);
         }
         let slot = self.store_in_slot(slot, value, deadline, flags, cas);
         self.notify_displaced(displaced, ValueType::String);

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use tenon_engine::ds::packed::{IntText, Item};
+use tenon_engine::ds::progress;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::{Object, Rope};
 use tenon_engine::string;
@@ -109,6 +110,7 @@ fn compare_pieces<'a>(one: impl IntoIterator<Item = &'a [u8]>, other: impl IntoI
         if len == 0 {
             return one.len().cmp(&other.len());
         }
+        progress::count_bytes(len);
         let order = one[..len].cmp(&other[..len]);
         if order != Ordering::Equal {
             return order;
