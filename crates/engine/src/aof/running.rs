@@ -199,8 +199,8 @@ impl Engine {
         *self.aof.current.write() = append_only;
     }
 
-    /// Looks what there is of a log that is to be loaded, as [`Engine::bring_left_log`] does. Of a process that is ending it waits for
-    /// that.
+    /// Looks what there is of a log that is to be loaded, and tells of it, with what a killed server had confirmed and not written
+    /// put behind it. While another process has it that may be ending this waits a moment.
     ///
     /// # Errors
     /// When it must not be loaded, nor begun anew.
