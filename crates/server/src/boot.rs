@@ -99,7 +99,9 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
     };
     // As with Redis, whoever is supervised stays where its supervisor has started it.
     if config.daemonize() && !supervisor.is_there() {
-        if words.iter().any(|word| word == "-") || words.first().is_some_and(|word| !can_be_read_again(word)) {
+        // Behind the word for memcached a file of its options may stand.
+        let first = words.get(usize::from(config.is_memcached()));
+        if words.iter().any(|word| word == "-") || first.is_some_and(|word| !can_be_read_again(word)) {
             let text = "daemonize: what comes from the standard input or a pipe cannot be read again in the background";
             return Err(text.to_owned().into());
         }
@@ -112,7 +114,7 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
     serve(config, &supervisor)
 }
 
-/// Whether the first word is no file, or one that is the same to the process in the background.
+/// Whether a word where a file may stand is none, or one that is the same to the process in the background.
 fn can_be_read_again(word: &OsString) -> bool {
     let path = Path::new(word);
     let is_a_process_own = ["/dev", "/proc"].iter().any(|root| path.starts_with(root));
