@@ -117,7 +117,7 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
 /// Whether a word where a file may stand is none, or one that is the same to the process in the background.
 fn can_be_read_again(word: &OsString) -> bool {
     let path = Path::new(word);
-    let is_a_process_own = ["/dev", "/proc"].iter().any(|root| path.starts_with(root));
+    let is_a_process_own = ["/dev/fd", "/dev/stdin", "/proc"].iter().any(|root| path.starts_with(root));
     word.to_string_lossy().starts_with('-') || !is_a_process_own && path.metadata().is_ok_and(|it| it.is_file())
 }
 
