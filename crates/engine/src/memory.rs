@@ -482,9 +482,8 @@ impl Engine {
                 break;
             }
             // Nobody is waited for, so holding two shards in any order is no danger.
-            if !self.shards.may_have_keys(at.shard) {
-                // The next one.
-            } else if let Some(state) = self.shards.try_lock(at.shard) {
+            let may_have_keys = self.shards.may_have_keys(at.shard);
+            if let Some(state) = may_have_keys.then(|| self.shards.try_lock(at.shard)).flatten() {
                 self.shards.note_if_empty(at.shard, &state.shard);
                 let (mut worst_here, mut is_done) = (None, false);
                 for (database, keyspace) in state.shard.used_databases().skip_while(|(number, _)| *number < at.database)
@@ -513,7 +512,7 @@ impl Engine {
                 if is_done {
                     break;
                 }
-            } else {
+            } else if may_have_keys {
                 none = Gone::Unknown;
             }
             // Hands share the shards, unless there is hardly a key.

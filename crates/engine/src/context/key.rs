@@ -288,11 +288,8 @@ impl<'a> KeyCx<'a> {
 
     fn note(&mut self, slot: Slot, kind: Access) {
         if self.touches {
-            let clock = self.worker.clock.access;
-            let mut access = clock.created();
-            if clock.counts() {
-                access = clock.touched(self.entry(slot).access(), self.worker.random());
-            }
+            let before = self.entry(slot).access();
+            let access = accessed(self.worker, before);
             match kind {
                 Access::Read => self.entry_mut(slot).fetched(access),
                 Access::Write => self.entry_mut(slot).set_access(access),
@@ -310,11 +307,7 @@ impl<'a> KeyCx<'a> {
             entry = self.state.shard.database_mut(self.database).entry_mut(slot);
         }
         if self.touches {
-            let clock = self.worker.clock.access;
-            let mut access = clock.created();
-            if clock.counts() {
-                access = clock.touched(entry.view().access(), self.worker.random());
-            }
+            let access = accessed(self.worker, entry.view().access());
             match kind {
                 Access::Read => entry.fetched(access),
                 // The clock counts seconds: most accesses of a busy key find it set.
@@ -383,4 +376,11 @@ impl<'a> KeyCx<'a> {
     pub(crate) fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
         self.keyspace_mut().entry_mut(slot)
     }
+}
+
+/// The bits that an access now leaves in an entry which has these.
+#[inline(always)]
+pub(super) fn accessed(worker: &mut Worker, before: u32) -> u32 {
+    let clock = worker.clock.access;
+    if clock.counts() { clock.touched(before, worker.random()) } else { clock.created() }
 }

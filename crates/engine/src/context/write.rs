@@ -1,6 +1,7 @@
 //! What is written of a key whose shard is locked, and who is told.
 
 use super::KeyCx;
+use super::key::accessed;
 use crate::large::{LARGE_MIN, SizeBefore};
 use crate::many_due::has_many_deadlines;
 use crate::notify::EventClass;
@@ -358,10 +359,5 @@ impl KeyCx<'_> {
 /// write does not change: it says nothing of who reads it.
 #[inline(always)]
 fn written(touches: bool, worker: &mut Worker, before: u32) -> u32 {
-    let clock = worker.clock.access;
-    match () {
-        () if !touches || clock.notes_turnover() => before,
-        () if clock.notes_frequency() => clock.touched(before, worker.random()),
-        () => clock.created(),
-    }
+    if touches && !worker.clock.access.notes_turnover() { accessed(worker, before) } else { before }
 }
