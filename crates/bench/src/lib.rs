@@ -4,6 +4,7 @@
 
 pub mod cli;
 pub mod dialects;
+pub mod examples;
 pub mod experiments;
 pub mod generators;
 pub mod graphs;

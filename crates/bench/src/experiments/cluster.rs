@@ -36,6 +36,7 @@ pub static CLUSTER: Experiment = Experiment {
     plots: &[Plot::Bars { title: "Throughput", each: Some("operation"), y: OPS }],
     published: &[],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -40,6 +40,7 @@ pub static COUNTERS: Experiment = Experiment {
     plots: &[Plot::Bars { title: "System calls an operation", each: Some(PIPELINE), y: SYSCALLS }],
     published: &[],
     limits: &[],
+    rivals: None,
     run,
 };
 

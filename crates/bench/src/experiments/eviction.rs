@@ -50,6 +50,7 @@ pub static EVICTION: Experiment = Experiment {
     plots: &[Plot::Bars { title: "Hit ratio", each: Some(TRACE), y: HITS }],
     published: &[],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -28,6 +28,8 @@ pub struct Experiment {
     pub published: &'static [Published],
     /// How far along its axes it is told that one may go.
     pub limits: &'static [Limit],
+    /// The figure in which each server is held against the best of the others, if one says it all.
+    pub rivals: Option<Figure>,
     /// Measures everything.
     pub run: fn(&mut Session) -> Result<()>,
 }

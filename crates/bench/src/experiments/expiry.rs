@@ -37,6 +37,7 @@ pub static EXPIRY: Experiment = Experiment {
     plots: &[Plot::Bars { title: "99th percentile of the lag", each: None, y: P99 }],
     published: &[],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -46,6 +46,7 @@ pub static FRAGMENTATION: Experiment = Experiment {
     ],
     published: &[],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -38,6 +38,7 @@ pub static LATENCY: Experiment = Experiment {
         },
     ],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -55,6 +55,7 @@ pub static LOAD: Experiment = Experiment {
         },
     ],
     limits: &[Limit { title: "Highest offered load with p99 under 1 ms", axis: OFFERED, figure: P99, below: 1_000.0 }],
+    rivals: None,
     run,
 };
 

@@ -61,6 +61,7 @@ pub static MEMORY: Experiment = Experiment {
         Published { what: "Redis, 10.2 GB of records", figure: "14,740 MB, 44.5 % over", ours: None },
     ],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -1,6 +1,7 @@
 //! The experiments. Each declares its name, its axes, its figures and plots beside its code.
 
 mod cluster;
+mod commands;
 mod counters;
 mod eviction;
 mod experiment;
@@ -31,7 +32,7 @@ pub use experiment::{Base, Experiment, Figure, Form, Limit, Ours, Plot, Publishe
 pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 20] = [
+pub static ALL: [&Experiment; 21] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
@@ -41,6 +42,7 @@ pub static ALL: [&Experiment; 20] = [
     &cluster::CLUSTER,
     &memory::MEMORY,
     &counters::COUNTERS,
+    &commands::COMMANDS,
     &ycsb::YCSB,
     &ycsb_load::YCSB_LOAD,
     &records::RECORDS_EXPERIMENT,

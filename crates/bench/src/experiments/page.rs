@@ -27,6 +27,9 @@ pub fn page() -> String {
         for limit in experiment.limits {
             let _ = writeln!(page, "- Told of each server: {}.", limit.title);
         }
+        if let Some(figure) = experiment.rivals {
+            let _ = writeln!(page, "- Told of each server: {} beside the least of the others'.", figure.heading);
+        }
         for published in experiment.published {
             let _ = writeln!(page, "- Published, {}: {}.", published.what, published.figure);
         }
@@ -73,6 +76,8 @@ mod tests {
             // What neighbours change least is always told.
             assert!(experiment.figures.iter().any(|figure| figure.heading.contains("CPU")), "{}", experiment.name);
             assert!(!shows("ops_s") || (shows("server_cpu_us") && shows("client_busy")), "{}", experiment.name);
+            let shown = |wanted: &str| experiment.figures.iter().any(|figure| figure.name == wanted);
+            assert!(experiment.rivals.is_none_or(|figure| shown(figure.name)), "{}", experiment.name);
             for limit in experiment.limits {
                 assert!(experiment.axes.contains(&limit.axis), "{}: {}", experiment.name, limit.axis);
                 let shown = experiment.figures.iter().any(|figure| figure.name == limit.figure.name);

@@ -67,6 +67,7 @@ pub static PAGERANK: Experiment = Experiment {
         },
     ],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -58,6 +58,7 @@ pub static PERSISTENCE: Experiment = Experiment {
         },
     ],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -54,6 +54,7 @@ pub static RECORDS_EXPERIMENT: Experiment = Experiment {
         ours: None,
     }],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -42,6 +42,7 @@ pub static RECOVERY: Experiment = Experiment {
     }],
     published: &[],
     limits: &[],
+    rivals: None,
     run,
 };
 

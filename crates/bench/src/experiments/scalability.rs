@@ -53,6 +53,7 @@ pub static SCALABILITY: Experiment = Experiment {
         }),
     }],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -36,6 +36,7 @@ pub static SIZES: Experiment = Experiment {
         Published { what: "GET and SET from 10 B to 1 KB", figure: "nearly flat; then a dip to 10 KB", ours: None },
     ],
     limits: &[Limit { title: "Longest value with p99 under 1 ms", axis: VALUE, figure: P99, below: 1_000.0 }],
+    rivals: None,
     run,
 };
 

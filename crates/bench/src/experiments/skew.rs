@@ -36,6 +36,7 @@ pub static SKEW: Experiment = Experiment {
     ],
     published: &[],
     limits: &[],
+    rivals: None,
     run,
 };
 

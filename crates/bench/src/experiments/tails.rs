@@ -68,6 +68,7 @@ pub static TAILS: Experiment = Experiment {
     plots: &[Plot::Bars { title: "99.9th percentile over the quiet one", each: None, y: RATIO }],
     published: &[],
     limits: &[],
+    rivals: None,
     run,
 };
 

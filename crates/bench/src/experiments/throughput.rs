@@ -65,6 +65,7 @@ pub static THROUGHPUT: Experiment = Experiment {
         },
     ],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -59,6 +59,7 @@ pub static WEBLOG: Experiment = Experiment {
         ours: None,
     }],
     limits: &[],
+    rivals: None,
     run,
 };
 

@@ -92,6 +92,7 @@ pub static YCSB: Experiment = Experiment {
         }),
     }],
     limits: &[],
+    rivals: None,
     run,
 };
 

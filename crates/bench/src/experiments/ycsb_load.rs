@@ -68,6 +68,7 @@ pub static YCSB_LOAD: Experiment = Experiment {
     ],
     published: &[],
     limits: &[Limit { title: "Highest target with p99 under 1 ms", axis: TARGET, figure: P99, below: 1_000.0 }],
+    rivals: None,
     run,
 };
 

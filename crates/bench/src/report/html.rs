@@ -3,6 +3,7 @@
 use super::conditions::conditions;
 use super::limits::limits;
 use super::published::{Beside, beside};
+use super::rivals::rivals;
 use super::svg::{self, Bars, Labels, Line, escape};
 use super::tables::{Group, groups, table};
 use crate::experiments::{Experiment, Figure, Plot, Scale};
@@ -72,6 +73,10 @@ fn section(experiment: &Experiment, records: &[&Record], servers: &[&str]) -> St
             html += &format!("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", escape(what), escape(figure), escape(&here));
         }
         html += "</table>\n";
+    }
+    if let Some((title, table)) = rivals(experiment, &owned) {
+        let caption = format!("<caption>{}</caption>", escape(&title));
+        html += &format!("<div class=\"wide\">{}</div>\n", cells(&table, &caption));
     }
     for (title, table) in limits(experiment, &owned) {
         html += &format!("<div class=\"wide\">{}</div>\n", cells(&table, &format!("<caption>{title}</caption>")));

@@ -3,6 +3,7 @@
 use super::conditions::conditions;
 use super::limits::limits;
 use super::published::{Beside, beside};
+use super::rivals::rivals;
 use super::tables::table;
 use crate::experiments::Experiment;
 use crate::results::Record;
@@ -14,6 +15,9 @@ pub fn section(experiment: &Experiment, records: &[Record]) -> String {
     let table = table(experiment, records);
     if !table.is_empty() {
         text += &format!("\n{}", table.markdown());
+    }
+    if let Some((title, table)) = rivals(experiment, records) {
+        text += &format!("\n{title}:\n\n{}", table.markdown());
     }
     for (title, table) in limits(experiment, records) {
         text += &format!("\n{title}:\n\n{}", table.markdown());

@@ -5,6 +5,7 @@ mod html;
 mod limits;
 mod markdown;
 mod published;
+mod rivals;
 mod scale;
 mod svg;
 mod tables;

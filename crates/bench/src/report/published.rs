@@ -98,7 +98,7 @@ fn is_base(base: &Base, places: &[Spot], group: &Group<'_>, other: &Group<'_>) -
 }
 
 /// Whether nothing that is known of both was another.
-fn were_measured_alike(one: &Record, other: &Record) -> bool {
+pub fn were_measured_alike(one: &Record, other: &Record) -> bool {
     let is_alike = |(name, value): (&String, &String)| other.setup.get(name).is_none_or(|other| other == value);
     one.quick == other.quick && one.machine == other.machine && one.setup.iter().all(is_alike)
 }

@@ -1,5 +1,6 @@
 //! An experiment's results as a table: medians of the rounds, with the least and the greatest. Knows no format but text.
 
+use super::rivals;
 use crate::experiments::{Experiment, Figure};
 use crate::results::{Case, Record, Spread, Table, figure, spread};
 
@@ -140,6 +141,7 @@ pub fn table(experiment: &Experiment, records: &[Record]) -> Table {
     let mut columns: Vec<String> = experiment.axes.iter().map(|axis| (*axis).to_owned()).collect();
     columns.push("server".to_owned());
     columns.extend(figures.iter().map(|figure| figure.heading.to_owned()));
+    columns.extend(experiment.rivals.iter().map(rivals::heading));
     if has_notes {
         columns.push("note".to_owned());
     }
@@ -150,6 +152,9 @@ pub fn table(experiment: &Experiment, records: &[Record]) -> Table {
             axes.map(|axis| group.case.at(axis).map_or_else(dash, |point| point.to_string())).collect();
         cells.push(group.server.to_owned());
         cells.extend(figures.iter().map(|figure| group.spread(figure.name).map_or_else(dash, shown)));
+        cells.extend(experiment.rivals.iter().map(|measure| {
+            rivals::over_least_of_others(group, &groups, measure).map_or_else(dash, crate::results::figure)
+        }));
         if has_notes {
             cells.push(notes(group).join("; "));
         }

@@ -30,7 +30,7 @@ impl Table {
 
     /// Whether a column holds figures only.
     pub fn holds_figures(&self, column: usize) -> bool {
-        self.rows[1..].iter().all(|row| !row[column].starts_with(char::is_alphabetic))
+        self.rows[1..].iter().all(|row| !row[column].starts_with(|first: char| first.is_alphabetic() || first == '`'))
     }
 
     /// The table as Markdown, its columns aligned for a terminal: words to the left, figures to the right.

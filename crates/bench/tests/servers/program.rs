@@ -1,6 +1,7 @@
 //! The program as people call it: results and reports, and below its end.
 
 mod ends;
+mod examples;
 
 use crate::ended::ended;
 use crate::toy::{Manners, Toy};
