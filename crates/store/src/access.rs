@@ -10,6 +10,9 @@ const CLOCK_MASK: u32 = 0xff_ffff;
 const AHEAD_MAX_S: u32 = 3_600;
 /// The longest time since an access that can be told, in seconds.
 const IDLE_MAX_S: u32 = CLOCK_MASK - AHEAD_MAX_S;
+/// Seconds of an idle time that is given (RESTORE's IDLETIME, a file's), at most: what is longer would seem to be used just now,
+/// and what is hardly shorter would before long.
+const IDLE_GIVEN_MAX_S: u32 = CLOCK_MASK / 2;
 /// The counter of a new key, so that it is not the first to go.
 const LFU_INITIAL: u8 = 5;
 
@@ -150,8 +153,7 @@ impl AccessClock {
         match self.noting {
             Noting::Turnover(turnover) => turnover.used_before(self.tick, seconds),
             Noting::Clock | Noting::Frequency { .. } => {
-                // What is longer would seem to be used just now.
-                self.seconds.wrapping_sub(seconds.min(IDLE_MAX_S)) & CLOCK_MASK
+                self.seconds.wrapping_sub(seconds.min(IDLE_GIVEN_MAX_S)) & CLOCK_MASK
             }
         }
     }
@@ -172,8 +174,11 @@ mod tests {
         let after = AccessClock::new(Noting::Clock, (u64::from(CLOCK_MASK) + 11) * 1_000);
         assert_eq!(after.idle_seconds(before.created()), 11);
         assert_eq!(after.idle_seconds(after.idle_since(30)), 30);
-        for longer in [0, 1, AHEAD_MAX_S, AHEAD_MAX_S + 1, u32::MAX - IDLE_MAX_S] {
-            assert_eq!(after.idle_seconds(after.idle_since(IDLE_MAX_S + longer)), IDLE_MAX_S);
+        let a_day_later = AccessClock::new(Noting::Clock, (u64::from(CLOCK_MASK) + 11 + 86_400) * 1_000);
+        for longer in [IDLE_GIVEN_MAX_S, IDLE_GIVEN_MAX_S + 1, IDLE_MAX_S, IDLE_MAX_S + 1, CLOCK_MASK + 1, u32::MAX] {
+            let access = after.idle_since(longer);
+            assert_eq!(after.idle_seconds(access), IDLE_GIVEN_MAX_S, "{longer}");
+            assert_eq!(a_day_later.idle_seconds(access), IDLE_GIVEN_MAX_S + 86_400, "{longer}");
         }
         assert_eq!(after.seconds_since(before.created()), 11);
     }
