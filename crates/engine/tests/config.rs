@@ -180,6 +180,18 @@ fn a_file() {
 }
 
 #[test]
+fn a_file_that_has_lost_its_name_is_read_and_not_rewritten() {
+    use std::os::fd::AsRawFd;
+    let scratch = Scratch::new();
+    let path = scratch.write("t.conf", "port 7000");
+    let file = fs::File::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    // As a shell's here-document may be.
+    let config = run(&[&format!("/proc/self/fd/{}", file.as_raw_fd())]).unwrap();
+    assert_eq!((config.port(), config.file()), (7000, None));
+}
+
+#[test]
 fn errors_name_the_line_and_the_nearest_name() {
     let check = |text: &str, expected: &str| assert_eq!(file_error(text), expected);
     check("\n# c\nmaxmemroy 1gb\n", "t.conf:3: unknown setting 'maxmemroy'; did you mean 'maxmemory'?");

@@ -121,12 +121,17 @@ fn can_be_read_again(word: &OsString) -> bool {
     word.to_string_lossy().starts_with('-') || !is_a_process_own && path.metadata().is_ok_and(|it| it.is_file())
 }
 
-/// Whether the directory is there, and the log file can be written: by this user, where it is not to become another, whose file
+/// Whether the directory is there and lets this user in, where that matters, and the log file can be written: by this user, where it is not to become another, whose file
 /// it has to be.
 fn can_work_in(config: &Config) -> Result<(), String> {
     let (dir, file) = (config.dir(), config.logfile());
     let directory = Path::new(&*dir);
-    directory.read_dir().map_err(|error| cannot_work_in(&dir, &error))?;
+    // What it holds need not be known to it.
+    let way_in = directory.join(".").metadata().map_err(|error| cannot_work_in(&dir, &error));
+    // As when it serves.
+    if !config.is_memcached() {
+        way_in?;
+    }
     if file.is_empty() || !config.run_as().is_empty() {
         return Ok(());
     }

@@ -24,12 +24,11 @@ impl Loader {
             problem: LoadProblem::Read { path: path.to_owned(), error },
         };
         let text = fs::read(path).map_err(unreadable)?;
-        if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-            // In full and without links, since the working directory may change, and a link must survive a rewrite.
-            self.set_file(fs::canonicalize(path).map_err(unreadable)?);
-        } else {
-            // A pipe (`<(...)`) is not rewritten.
-            self.has_read(path.display().to_string());
+        // In full and without links, since the working directory may change, and a link must survive a rewrite.
+        match fs::canonicalize(path) {
+            Ok(file) if file.is_file() => self.set_file(file),
+            // A pipe (`<(...)`) is not rewritten, nor is a file that has no name any more (a here-document).
+            Ok(_) | Err(_) => self.has_read(path.display().to_string()),
         }
         self.text(&text, &path.display().to_string())
     }
