@@ -24,12 +24,16 @@ pub(super) fn parse_place(longitude: &[u8], latitude: &[u8]) -> Result<Place, Cm
         .ok_or_else(|| CmdError::new(format!("ERR invalid longitude,latitude pair {longitude:.6},{latitude:.6}")))
 }
 
-/// Writes a distance: four digits behind the point, a string in RESP3 as well.
+/// Writes a distance: four digits behind the point, a string in RESP3 as well. Its last digit is Redis's, which rounds what ten
+/// thousand times the distance is in floating point.
 pub(super) fn reply_distance(reply: &mut Reply<'_>, distance: f64) {
-    match Decimal::rounded::<4>(distance) {
-        Some(decimal) => reply.bulk(decimal.as_bytes()),
-        None => reply.bulk(format!("{distance:.4}").as_bytes()),
+    let scaled = (distance * 1e4).round_ties_even();
+    // Where that is no whole number of 64 bits, members have scores that are no places.
+    if !(0.0..i64::MAX as f64).contains(&scaled) {
+        return reply.bulk(format!("{distance:.4}").as_bytes());
     }
+    let scaled = scaled as u64;
+    reply.bulk(Decimal::of_parts(Sign::None, scaled / 10_000, scaled % 10_000, 10_000).as_bytes());
 }
 
 /// Writes longitude and latitude.
@@ -45,26 +49,32 @@ pub(super) fn reply_place(reply: &mut Reply<'_>, place: Place) {
     }
 }
 
-/// A number in decimal, its last digit rounded from the exact number, and to the even one of two that are as near: what the
-/// standard library's formatting makes of it. That takes a third of a GEOPOS, and a fifth of a GEOSEARCH with distances.
+/// A number in decimal.
 struct Decimal {
-    bytes: [u8; 1 + 16 + 1 + DIGITS_MAX],
+    bytes: [u8; 1 + 16 + 1 + DIGITS],
     len: usize,
 }
 
-/// Digits behind the point, at most.
-const DIGITS_MAX: usize = 17;
+/// Whether a number is below zero.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    None,
+    Minus,
+}
+
+/// Digits of degrees behind the point, and their power of ten.
+const DIGITS: usize = 17;
+const SCALE: u64 = 10u64.pow(DIGITS as u32);
 
 impl Decimal {
-    /// Degrees with as many digits as there may be.
+    /// Degrees with all digits that there may be, the last rounded from the exact number, and to the even one of two that are as
+    /// near: what the standard library's formatting makes of it. That takes a third of a GEOPOS.
     fn of_degrees(degrees: f64) -> Decimal {
-        Decimal::rounded::<DIGITS_MAX>(degrees).expect("a circle has 360")
+        Decimal::rounded(degrees).expect("a circle has 360")
     }
 
-    /// A number with so many digits behind the point. `None`: it is 2^52 or more, or no number.
-    fn rounded<const DIGITS: usize>(number: f64) -> Option<Decimal> {
-        const { assert!(DIGITS <= DIGITS_MAX) };
-        let scale = const { 10u64.pow(DIGITS as u32) };
+    /// `None`: it is 2^52 or more, or no number.
+    fn rounded(number: f64) -> Option<Decimal> {
         // The number is `mantissa / 2^shift`, exactly.
         let bits = number.to_bits();
         let biased = (bits >> 52) & 0x7ff;
@@ -75,23 +85,30 @@ impl Decimal {
         let mut digits = 0;
         // The product is below 2^110: from there on it is less than half of the last digit.
         if shift <= 110 {
-            let product = u128::from(fraction) * u128::from(scale);
+            let product = u128::from(fraction) * u128::from(SCALE);
             let (below, half) = (product & ((1 << shift) - 1), 1 << (shift - 1));
             digits = (product >> shift) as u64;
             digits += u64::from(below > half || below == half && digits % 2 == 1);
-            if digits == scale {
+            if digits == SCALE {
                 (whole, digits) = (whole + 1, 0);
             }
         }
+        let sign = if number.is_sign_negative() { Sign::Minus } else { Sign::None };
+        Some(Decimal::of_parts(sign, whole, digits, SCALE))
+    }
+
+    /// Of what stands before the point and behind it; `scale` has as many zeros as that has digits.
+    #[inline]
+    fn of_parts(sign: Sign, whole: u64, digits: u64, scale: u64) -> Decimal {
         let mut decimal = Decimal { bytes: [0; _], len: 0 };
-        if number.is_sign_negative() {
+        if sign == Sign::Minus {
             decimal.push(b"-");
         }
         decimal.push(itoa::Buffer::new().format(whole).as_bytes());
         decimal.push(b".");
         // A one before them keeps the zeros that they begin with.
         decimal.push(&itoa::Buffer::new().format(scale + digits).as_bytes()[1..]);
-        Some(decimal)
+        decimal
     }
 
     fn push(&mut self, part: &[u8]) {
@@ -117,15 +134,38 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(number: f64) {
-        let text = Decimal::rounded::<4>(number);
+        let text = Decimal::rounded(number);
         assert_eq!(text.is_some(), number.abs() < (1u64 << 52) as f64, "{number:e}");
         let Some(text) = text else { return };
-        assert_eq!(str::from_utf8(text.as_bytes()), Ok(&*format!("{number:.4}")), "{number:e}");
-        let text = Decimal::rounded::<17>(number).expect("it is one with four digits");
         let wanted = format!("{number:.17}");
         assert_eq!(str::from_utf8(text.as_bytes()), Ok(&*wanted), "{number:e}");
         let wanted = wanted.trim_end_matches('0').trim_end_matches('.');
         assert_eq!(str::from_utf8(text.without_last_zeros()), Ok(wanted), "{number:e}");
+    }
+
+    fn shown_distance(distance: f64) -> String {
+        let mut out = tenon_engine::wire::OutBuf::new();
+        reply_distance(&mut Reply::new(&mut out, Proto::Resp2), distance);
+        String::from_utf8(out.take_joined()).expect("text")
+    }
+
+    #[test]
+    fn distances_are_rounded_as_redis_rounds_them() {
+        // GEODIST of two places: Redis 7.0.15, 8.0.6 and Valkey 9.1.2. The exact number is nearer to ...387.
+        assert_eq!(shown_distance(11_128_082.638_75), "$13\r\n11128082.6388\r\n");
+        for (distance, shown) in [
+            (0.0, "0.0000"),
+            (0.00005, "0.0000"),
+            (0.00015, "0.0001"),
+            (0.99995, "1.0000"),
+            (166_274.151_56, "166274.1516"),
+            (1e15, "1000000000000000.0000"),
+            (1e17, "100000000000000000.0000"),
+            (f64::INFINITY, "inf"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(shown_distance(distance), format!("${}\r\n{shown}\r\n", shown.len()), "{distance:e}");
+        }
     }
 
     #[test]
