@@ -178,6 +178,43 @@ fn who_writes_or_wants_to_is_an_access() {
         run(&mut server, &changed);
         assert_eq!(told(&mut server, words[1]) - before, 1, "{words:?}");
     }
+    // Nor does who looks before it changes something count twice, nor who puts something else in a key's place not at all.
+    for words in [
+        "RPUSH list a b c",
+        "RPUSH other x",
+        "SADD one a b c d e",
+        "SADD two b",
+        "ZADD zset 1 a 2 b 3 c 4 d 5 e",
+        "XADD stream 1-1 f v",
+        "XGROUP CREATE stream g 0",
+        "ZADD place 1 x",
+        "SADD union x",
+        "SET bits x",
+    ] {
+        run(&mut server, &words.split(' ').map(str::as_bytes).collect::<Vec<_>>());
+    }
+    for (words, keys) in [
+        ("RPOPLPUSH list other", &["list", "other"][..]),
+        ("LMOVE list list LEFT RIGHT", &["list"]),
+        ("SMOVE one two a", &["one", "two"]),
+        ("SMOVE one two missing", &["one", "two"]),
+        ("SPOP one 2", &["one"]),
+        ("ZPOPMIN zset", &["zset"]),
+        ("ZMPOP 1 zset MAX", &["zset"]),
+        ("BZPOPMIN zset 0", &["zset"]),
+        ("ZREMRANGEBYRANK zset 0 0", &["zset"]),
+        ("XCLAIM stream g c 0 1-1", &["stream"]),
+        ("XAUTOCLAIM stream g c 0 0", &["stream"]),
+        ("ZRANGESTORE place zset 0 -1", &["place"]),
+        ("SUNIONSTORE union one two", &["union"]),
+        ("BITOP NOT bits s", &["bits"]),
+    ] {
+        let before: Vec<i64> = keys.iter().map(|key| told(&mut server, key.as_bytes())).collect();
+        run(&mut server, &words.split(' ').map(str::as_bytes).collect::<Vec<_>>());
+        for (key, before) in keys.iter().zip(before) {
+            assert_eq!(told(&mut server, key.as_bytes()) - before, 1, "{words}: {key}");
+        }
+    }
     run(&mut server, &[b"CONFIG", b"SET", b"maxmemory-policy", b"allkeys-lru"]);
     run(&mut server, &[b"SET", b"key", b"1"]);
     let Value::Bulk(payload) = run(&mut server, &[b"DUMP", b"key"]) else { panic!("there is one") };

@@ -114,8 +114,21 @@ impl KeyCx<'_> {
         &mut self,
         change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
     ) -> Result<(R, Effect), CmdError> {
-        match self.find_for_write() {
-            Some(slot) => self.update_slot(slot, change),
+        let slot = self.find_for_write();
+        self.update_at(slot, change)
+    }
+
+    /// The same for who has [looked](KeyCx::find_for_write) for the key just before, and found it or not.
+    ///
+    /// # Errors
+    /// As for [`update`](KeyCx::update).
+    pub fn update_at<T: Collection, R>(
+        &mut self,
+        slot: Option<Slot>,
+        change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
+    ) -> Result<(R, Effect), CmdError> {
+        match slot {
+            Some(slot) => self.update_in(slot, change),
             None => {
                 let mut collection = T::default();
                 let Change { result, extent, event, second_event, times } = change(&mut collection)?;
@@ -147,7 +160,7 @@ impl KeyCx<'_> {
         change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
     ) -> Result<Option<(R, Effect)>, CmdError> {
         match self.find_for_write() {
-            Some(slot) => self.update_slot(slot, change).map(Some),
+            Some(slot) => self.update_in(slot, change).map(Some),
             None => Ok(None),
         }
     }
@@ -161,12 +174,16 @@ impl KeyCx<'_> {
         change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
     ) -> Result<Option<(R, Effect)>, CmdError> {
         match self.find_for_read() {
-            Some(slot) => self.update_slot(slot, change).map(Some),
+            Some(slot) => self.update_in(slot, change).map(Some),
             None => Ok(None),
         }
     }
 
-    fn update_slot<T: Collection, R>(
+    /// Changes the collection in a slot that was [looked](KeyCx::find_for_write) for just before.
+    ///
+    /// # Errors
+    /// As for [`update`](KeyCx::update).
+    pub fn update_in<T: Collection, R>(
         &mut self,
         slot: Slot,
         change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
@@ -248,6 +265,7 @@ impl KeyCx<'_> {
         let slot = self.find();
         if !collection.is_empty() {
             let displaced = self.displaced(slot);
+            self.note_overwritten(slot);
             self.put_collection(slot, collection, Deadline::Clear);
             self.notify_displaced(displaced, T::VALUE_TYPE);
             self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);

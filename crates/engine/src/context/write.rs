@@ -77,15 +77,20 @@ impl KeyCx<'_> {
         cas: Option<u64>,
     ) -> Slot {
         let displaced = self.displaced(slot);
-        if let Some(slot) = slot
-            && self.worker.clock.access.notes_frequency()
-        {
-            // A time is written below.
-            self.note_write(slot);
-        }
+        self.note_overwritten(slot);
         let slot = self.store_in_slot(slot, value, deadline, flags, cas);
         self.notify_displaced(displaced, ValueType::String);
         slot
+    }
+
+    /// Notes that the value in a slot which `find` gave is about to be [stored](KeyCx::store) over, where that has to be
+    /// counted: a time is written with the value.
+    pub fn note_overwritten(&mut self, slot: Option<Slot>) {
+        if let Some(slot) = slot
+            && self.worker.clock.access.notes_frequency()
+        {
+            self.note_write(slot);
+        }
     }
 
     /// Stores a value in the key's slot, which `find` or its kin gave just before, or as a new key where there is none.

@@ -66,6 +66,7 @@ fn bitop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     }
     let slot = target.find();
     let displaced = target.displaced(slot);
+    target.note_overwritten(slot);
     if len <= INLINE_LEN_MAX {
         target.store_raw(slot, NewValue::Bytes(&combined_short(combine, &sources, len)), Deadline::Clear);
     } else {

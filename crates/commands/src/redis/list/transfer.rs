@@ -68,7 +68,8 @@ pub(super) fn transfer(
 ) -> Result<Option<Effect>, CmdError> {
     let limits = cx.engine().list_limits();
     let mut source = cx.key(args.get(1));
-    let Some(slot) = source.find_for_write() else { return Ok(None) };
+    // It is an access when it is popped from.
+    let Some(slot) = source.find() else { return Ok(None) };
     let item = source.collection::<List>(slot)?.end(from).expect("no list in a keyspace is empty");
     let element = item.to_vec();
     if args.get(1) == args.get(2) {

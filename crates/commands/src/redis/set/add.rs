@@ -79,18 +79,31 @@ fn smove(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         reply.int(0);
         return Ok(Effect::Unchanged);
     };
-    let is_there = source.collection::<Set>(slot)?.contains(member);
+    source.collection::<Set>(slot)?;
     let mut destination = cx.key(to);
     if let Some(slot) = destination.find_for_write() {
         destination.collection::<Set>(slot)?;
     }
-    reply.int(is_there.into());
-    if !is_there || from == to {
+    // What was due of the destination may have gone, which moves others of its shard.
+    let mut source = cx.key(from);
+    let slot = source.find().expect("it was there at this instant");
+    let is_moved = if from == to {
+        source.collection::<Set>(slot)?.contains(member)
+    } else {
+        let (taken, _) = source.update_in(slot, |set: &mut Set| {
+            let taken = set.remove(member);
+            Ok(Change::when(taken, "srem", taken))
+        })?;
+        taken
+    };
+    reply.int(is_moved.into());
+    if !is_moved || from == to {
         return Ok(Effect::Unchanged);
     }
-    cx.key(from).update_existing(|set: &mut Set| Ok(Change::when(set.remove(member), "srem", ())))?;
     // Where the destination has it already, the source has still changed.
-    let ((), _) = cx.key(to).update(|set: &mut Set| {
+    let mut destination = cx.key(to);
+    let slot = destination.find();
+    let ((), _) = destination.update_at(slot, |set: &mut Set| {
         set.expect(args.get(3), 1, limits);
         Ok(Change::when(set.add(member, limits), "sadd", ()))
     })?;

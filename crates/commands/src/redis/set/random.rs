@@ -74,7 +74,7 @@ fn pop_many(cx: &mut KeyCx<'_>, count: usize, reply: &mut Reply<'_>) -> Result<E
         return Ok(cx.log_deleted());
     }
     let (logs, mut gone) = (cx.logs(), Vec::new());
-    let outcome = cx.update_existing(|set: &mut Set| {
+    let ((), effect) = cx.update_in(slot, |set: &mut Set| {
         set.pop_many(
             count,
             || random.bits(),
@@ -85,10 +85,7 @@ fn pop_many(cx: &mut KeyCx<'_>, count: usize, reply: &mut Reply<'_>) -> Result<E
         );
         Ok(Change::when(count > 0, "spop", ()).times(count))
     })?;
-    Ok(match outcome {
-        Some(((), effect)) if effect.is_change() => log_removed(cx, &gone),
-        _ => Effect::Unchanged,
-    })
+    Ok(if effect.is_change() { log_removed(cx, &gone) } else { Effect::Unchanged })
 }
 
 /// Puts down which members chance has taken out.

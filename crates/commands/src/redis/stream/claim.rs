@@ -8,6 +8,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx};
 use tenon_engine::errors::{CmdError, shown};
+use tenon_engine::store::Slot;
 use tenon_engine::store::types::Stream;
 use tenon_engine::store::types::stream::{Claim, Claimed, ConsumerNumber, StreamId};
 use tenon_engine::wire::resp::Reply;
@@ -148,28 +149,26 @@ fn change_of(deliveries: Deliveries) -> Change<Deliveries> {
 }
 
 /// Puts down what taking over came to, if to anything.
-fn log(cx: &mut KeyCx<'_>, outcome: Option<(Deliveries, Effect)>, group: &[u8], consumer: &[u8]) -> Effect {
-    match outcome {
-        Some((deliveries, effect)) if effect.is_change() => deliveries.log(cx, group, consumer),
-        _ => Effect::Unchanged,
-    }
+fn log(cx: &mut KeyCx<'_>, (deliveries, effect): (Deliveries, Effect), group: &[u8], consumer: &[u8]) -> Effect {
+    if effect.is_change() { deliveries.log(cx, group, consumer) } else { Effect::Unchanged }
 }
 
-/// Whether the key holds a stream that has the group.
-fn check_group(cx: &mut KeyCx<'_>, group: &[u8]) -> Result<(), CmdError> {
+/// Where the stream is, which must have the group.
+fn find_with_group(cx: &mut KeyCx<'_>, group: &[u8]) -> Result<Slot, CmdError> {
     let key = cx.key;
-    let stream = cx.read_collection::<Stream>()?;
-    stream.and_then(|stream| stream.group(group)).map(|_| ()).ok_or_else(|| no_key_or_group(key, group))
+    let nothing = || no_key_or_group(key, group);
+    let slot = cx.find_for_read().ok_or_else(nothing)?;
+    cx.collection::<Stream>(slot)?.group(group).map(|_| slot).ok_or_else(nothing)
 }
 
 fn xclaim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let (group, consumer) = (args.get(2), args.get(3));
-    check_group(cx, group)?;
+    let slot = find_with_group(cx, group)?;
     let now_ms = cx.now_ms();
     // A log says when, whatever the clock says by now.
     let latest_ms = if cx.is_replaying() { u64::MAX } else { now_ms };
     let asked = ClaimArgs::parse(args, now_ms, latest_ms)?;
-    let outcome = cx.update_existing(|stream: &mut Stream| {
+    let outcome = cx.update_in(slot, |stream: &mut Stream| {
         let place = stream.group_mut(group).expect("it was there at this instant");
         let (taker, is_new) = place.see_consumer(consumer, now_ms);
         let is_raised = place.raise_last_id(asked.last_id);
@@ -272,9 +271,9 @@ fn xautoclaim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     // As in Redis the key is looked up before the arguments are read.
     let asked = AutoClaimArgs::parse(args).inspect_err(|_| _ = cx.find_for_read())?;
     let (group, consumer) = (args.get(2), args.get(3));
-    check_group(cx, group)?;
+    let slot = find_with_group(cx, group)?;
     let now_ms = cx.now_ms();
-    let outcome = cx.update_existing(|stream: &mut Stream| {
+    let outcome = cx.update_in(slot, |stream: &mut Stream| {
         let place = stream.group_mut(group).expect("it was there at this instant");
         let (taker, is_new) = place.see_consumer(consumer, now_ms);
         let found = asked.run(stream, group, taker, now_ms);

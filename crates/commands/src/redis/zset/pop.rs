@@ -120,7 +120,7 @@ pub(super) fn take_off(
         cx.count_changes(count as i64 - 1);
         return Ok(effect);
     }
-    let outcome = cx.update_existing(|zset: &mut Zset| {
+    let (kept_in, effect) = cx.update_in(slot, |zset: &mut Zset| {
         let len = zset.view().len();
         let ranks = match direction {
             Direction::Ascending => 0..count,
@@ -129,7 +129,6 @@ pub(super) fn take_off(
         let kept_in = zset.remove_ranks(ranks, direction, &mut visit);
         Ok(Change::when(count > 0, event, kept_in).times(count))
     })?;
-    let Some((kept_in, effect)) = outcome else { return Ok(Effect::Unchanged) };
     let allocations = kept_in.len();
     cx.worker().discard_part(kept_in, allocations);
     Ok(effect)

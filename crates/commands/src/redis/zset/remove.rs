@@ -112,12 +112,11 @@ fn remove_range(
         cx.count_changes(ranks.len() as i64 - 1);
         return Ok(effect);
     }
-    let outcome = cx.update_existing(|zset: &mut Zset| {
+    let (kept_in, effect) = cx.update_in(slot, |zset: &mut Zset| {
         let removed = ranks.len();
         let kept_in = zset.remove_ranks(ranks, Direction::Ascending, |_, _| ());
         Ok(Change::when(removed > 0, event, kept_in).times(removed))
     })?;
-    let Some((kept_in, effect)) = outcome else { return Ok(Effect::Unchanged) };
     let allocations = kept_in.len();
     cx.worker().discard_part(kept_in, allocations);
     Ok(effect)
