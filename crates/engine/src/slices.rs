@@ -101,15 +101,15 @@ impl Engine {
             self.clients.tell(session.client.info.key, Message::Unblocked);
             return false;
         }
-        let Unfinished { work, args, took_ns, counted_ns, is_silent, taken } = *unfinished;
+        let Unfinished { work, args, took_ns, counted_ns, is_silent, mut taken } = *unfinished;
         let mut unheard = OutBuf::new();
         let unanswered = out.len();
         work.answer(&mut Reply::new(if is_silent { &mut unheard } else { &mut *out }, session.proto));
         self.note_large_answer(worker.clock.now_ms, &session.client, &args.view(), out.len() - unanswered);
-        // From here on it is output, as far as it is not sent at once, or nothing: freeing much of it takes its time.
-        self.note_unsent(&session.client, out.len(), out.memory());
+        // Freeing much of what nobody hears takes its time.
         drop(unheard);
-        drop(taken);
+        taken.set(out.memory());
+        worker.answers_with(taken);
         let took_ns = took_ns + (monotonic_ns() - started_ns);
         self.note_sliced(worker, session, &args.view(), took_ns, took_ns - counted_ns);
         true

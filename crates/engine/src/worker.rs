@@ -18,6 +18,7 @@ use crate::scripting::Interpreters;
 use crate::snapshot::KnownSnapshot;
 use crate::stats::WorkerStats;
 use crate::tracking::Changes;
+use crate::unsent::OnItsWay;
 use std::sync::Arc;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
@@ -108,6 +109,8 @@ pub struct Worker {
     pub(crate) waits_for_another_turn: bool,
     /// What it knows of members of the batch that it runs next.
     pub(crate) ahead: MembersAhead,
+    /// What a long call has taken for its answer, until that has left or is known as unsent.
+    answer: Option<OnItsWay>,
     random: Random,
     /// The number of the client whose commands run, or `NOBODY`.
     pub(crate) client: u64,
@@ -162,6 +165,7 @@ impl Worker {
             has_handed_over: false,
             waits_for_another_turn: false,
             ahead: MembersAhead::default(),
+            answer: None,
             random: Random::new(seed),
             client: NOBODY,
             client_fd: 0,
@@ -179,6 +183,20 @@ impl Worker {
         self.client_fd = client.info.fd;
         if self.owed.is_some() || self.rest.is_some() {
             self.forget_rest();
+        }
+        self.answer_has_left();
+    }
+
+    /// Keeps what a call has taken that is its answer by now: who made the call is about to send it.
+    pub(crate) fn answers_with(&mut self, taken: OnItsWay) {
+        self.answer = Some(taken);
+    }
+
+    /// Notes that what was answered last has left, as far as it is not noted as unsent.
+    #[inline]
+    pub fn answer_has_left(&mut self) {
+        if self.answer.is_some() {
+            self.answer = None;
         }
     }
 

@@ -285,6 +285,36 @@ fn names_that_are_gathered_drive_out_no_keys() {
     assert!(evicted < ROUNDS, "{evicted}");
 }
 
+/// What was gathered in slices and sent is nobody's output any more, and data makes room again.
+#[test]
+fn an_answer_that_was_read_is_forgotten() {
+    for io in ["epoll", "io-uring"] {
+        let settings = [("workers", "1"), ("maxmemory", "100mb"), ("maxmemory-policy", "allkeys-lru"), ("io", io)];
+        let server = Server::tenon(&settings).expect("tenon starts");
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        let connect = || Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+        let (mut client, name) = (connect(), "n".repeat(200));
+        for round in 0..40 {
+            let keys: Vec<String> = (0..1_000).map(|number| format!("{name}{round}:{number}")).collect();
+            set_all(&mut client, &keys, b"v");
+        }
+        let whole = used_memory(&mut client);
+        for _ in 0..5 {
+            let mut asking = connect();
+            let Value::Array(names) = asking.call(&[b"KEYS", b"*"]).expect("a reply") else { panic!("names") };
+            assert_eq!(names.len(), 40_000);
+            let Value::Bulk(list) = asking.call(&[b"CLIENT", b"LIST"]).expect("a reply") else { panic!("a list") };
+            let list = String::from_utf8_lossy(&list);
+            assert!(list.lines().all(|client| client.contains(" omem=0 ")), "{io}: {list}");
+            assert_eq!(asking.call(&[b"KEYS", b"none*"]).expect("a reply"), Value::Array(Vec::new()));
+        }
+        // Five answers would be more than there is to free.
+        let limit = whole / 2;
+        client.call(&[b"CONFIG", b"SET", b"maxmemory", limit.to_string().as_bytes()]).expect("a reply");
+        wait_until("the limit is kept", || used_memory(&mut client) <= limit + (1 << 20));
+    }
+}
+
 /// What a pipeline has written with its earlier commands is data for its later ones, however long they take.
 #[test]
 fn a_pipeline_of_long_writes_keeps_the_limit() {
