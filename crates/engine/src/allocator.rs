@@ -28,7 +28,7 @@ pub struct Allocator {
     pub release: fn(),
 }
 
-/// How often threads were asked to give up what is free, and what that is judged by.
+/// How often threads were asked to give up what is free, and what that is judged by. Its times are the monotonic clock's.
 ///
 /// Each thread has blocks of its own in the allocator, and what others have freed of them is found only when the thread
 /// looks: it does while it allocates, but behind a flush nobody allocates what would have it look everywhere. So each is
@@ -90,7 +90,7 @@ impl Engine {
 
     /// Gives back to the kernel what is free: of this thread's now, of the others' when each had a tick.
     pub fn release_memory(&self, worker: &Worker) {
-        self.releases.ask(worker.clock.now_ms);
+        self.releases.ask(worker.clock.monotonic_ms());
         if let Some(allocator) = self.allocator.get() {
             (allocator.release)();
         }

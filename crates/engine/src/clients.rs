@@ -2,6 +2,7 @@
 
 use crate::acl::DEFAULT_USER;
 use crate::blocking::Waiter;
+use crate::clock::monotonic_ms;
 use crate::config::ClientClass;
 use crate::outbox::Outbox;
 use crate::pubsub::Topic;
@@ -144,7 +145,7 @@ pub struct Client {
     awaited: AtomicU8,
     /// Bytes of its input that are kept.
     pub input_bytes: AtomicU64,
-    /// When the last of those came from a client of memcached's protocol, in milliseconds since the UNIX epoch.
+    /// When the last of those came from a client of memcached's protocol, in milliseconds of the monotonic clock.
     pub input_ms: AtomicU64,
     /// Bytes of replies that are not sent yet.
     pub output_bytes: AtomicU64,
@@ -225,7 +226,7 @@ impl Client {
             subscribed: Default::default(),
             awaited: AtomicU8::new(Awaited::Request as u8),
             input_bytes: AtomicU64::new(0),
-            input_ms: AtomicU64::new(now_ms),
+            input_ms: AtomicU64::new(monotonic_ms()),
             output_bytes: AtomicU64::new(0),
             output_memory: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),

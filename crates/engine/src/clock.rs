@@ -32,8 +32,14 @@ impl Clock {
         Clock { now_ms, now_ns, access, anchor_ms: now_ms, anchor_ns: now_ns.saturating_sub(now_us % 1_000 * 1_000) }
     }
 
-    /// Moves on to the present by the monotonic clock alone. Whoever ticks reads both now and then, so a change of the
-    /// system's time is seen soon.
+    /// Milliseconds of the monotonic clock: of what is only held against other times of this process, and of nobody's deadline.
+    #[inline]
+    pub fn monotonic_ms(&self) -> u64 {
+        self.now_ns / 1_000_000
+    }
+
+    /// Moves on to the present by the monotonic clock alone, within a turn of an event loop: each turn reads both. A deadline
+    /// that is set by a time from before the system's was set may be past when it is set.
     #[inline]
     pub(crate) fn advance(&mut self, noting: Noting) {
         self.now_ns = monotonic_ns();
@@ -72,6 +78,11 @@ fn access_clock(noting: Noting, now_ms: u64, now_ns: u64) -> AccessClock {
 pub fn monotonic_ns() -> u64 {
     // `Instant` says nothing but differences, which cost more than the reading: this is read for every batch.
     ns_of(ClockId::Monotonic)
+}
+
+/// The same in milliseconds.
+pub(crate) fn monotonic_ms() -> u64 {
+    monotonic_ns() / 1_000_000
 }
 
 /// Nanoseconds for which the calling thread has had a core.

@@ -184,7 +184,7 @@ pub struct Engine {
     pub rates: Rates,
     /// When somebody has last sent something.
     pub(crate) activity: Activity,
-    /// When what long blocks have left and nobody needs goes back, in milliseconds since the UNIX epoch.
+    /// When what long blocks have left and nobody needs goes back, in milliseconds of the monotonic clock.
     pub(crate) extents_released_at_ms: AtomicU64,
     /// The process's allocator, told of by whoever chose it.
     pub allocator: OnceLock<Allocator>,
@@ -520,8 +520,8 @@ impl Engine {
             self.evict_clients(worker);
             self.fit_remembered(worker);
             self.age_keys(worker);
-            self.fit_extents(worker.clock.now_ms);
-            self.release_behind_falls(worker.clock.now_ms);
+            self.fit_extents(worker.clock.monotonic_ms());
+            self.release_behind_falls(worker.clock.monotonic_ms());
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
             self.watch_aof();

@@ -69,7 +69,7 @@ impl Engine {
         (hash, key): (KeyHash, &[u8]),
         client: ConnectionKey,
     ) -> bool {
-        let keeps_expired = self.pause.is_active() && !flags.any(Flags::WRITE);
+        let keeps_expired = self.pause.keeps_members() && !flags.any(Flags::WRITE);
         if !state.shard.has_many_deadlines() || worker.is_replaying || keeps_expired {
             return false;
         }

@@ -174,7 +174,7 @@ impl Engine {
     }
 
     /// Says how much of what long blocks have left is kept with its pages, for the next ones, and gives back what was not
-    /// needed for a while. At the limit it counts as wasted, and is no more than does not have anything evicted.
+    /// needed for a while, by the monotonic clock. At the limit it counts as wasted, and is no more than does not have anything evicted.
     pub(crate) fn fit_extents(&self, now_ms: u64) {
         let used = memory::used();
         extents::keep_at_most(match self.config.maxmemory() as usize {

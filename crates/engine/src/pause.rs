@@ -6,12 +6,14 @@ use crate::clients::ConnectionKey;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The bits of a pause, of refused writes, of loading and of a log with little room, and what each busy script adds.
+/// The bits of a pause, of refused writes, of loading, of a log with little room and of a process that is to end, and what each
+/// busy script adds.
 const PAUSED: u32 = 1;
 const REFUSING: u32 = 2;
 const LOADING: u32 = 4;
 const BEHIND: u32 = 8;
-const BUSY: u32 = 16;
+const ENDING: u32 = 16;
+const BUSY: u32 = 32;
 
 /// Which commands wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +78,8 @@ fn both((until, mode): (u64, PauseMode), (other_until, other_mode): (u64, PauseM
 #[derive(Debug, Default)]
 pub struct Pause {
     /// What every batch looks at: `PAUSED` while there may be a pause, `REFUSING` while writes are refused, `LOADING` while
-    /// data is loaded, `BEHIND` while writes wait for the log, and a busy script's worth for each of those.
+    /// data is loaded, `BEHIND` while writes wait for the log, `ENDING` while the process is to end, and a busy script's worth for
+    /// each of those.
     holds_up: AtomicU32,
     state: Mutex<State>,
 }
@@ -191,7 +194,7 @@ impl Pause {
     pub(crate) fn begin_end(&self) {
         let mut state = self.state.lock();
         state.is_for_end = true;
-        self.holds_up.fetch_or(PAUSED, Ordering::AcqRel);
+        self.holds_up.fetch_or(PAUSED | ENDING, Ordering::AcqRel);
         drop(state);
     }
 
@@ -200,6 +203,7 @@ impl Pause {
     pub(crate) fn call_off_end(&self) -> Vec<ConnectionKey> {
         let mut state = self.state.lock();
         state.is_for_end = false;
+        self.holds_up.fetch_and(!ENDING, Ordering::AcqRel);
         self.let_go(&mut state)
     }
 
@@ -226,6 +230,13 @@ impl Pause {
     #[inline]
     pub fn waits_for_log(&self) -> bool {
         self.holds_up.load(Ordering::Relaxed) & BEHIND != 0
+    }
+
+    /// Whether who reads leaves members that are due where they are, and sees them: while the process is to end. In clients' pause
+    /// they go, as else who reads would still see them; keys that are due stay, and are gone for who reads.
+    #[inline]
+    pub fn keeps_members(&self) -> bool {
+        self.holds_up.load(Ordering::Relaxed) & ENDING != 0
     }
 
     /// Whether who reads leaves what is due where it is.

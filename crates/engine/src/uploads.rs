@@ -112,7 +112,7 @@ impl Engine {
     /// Closes those of this worker's clients that have stalled in the middle of a value, if all such take too much. Each
     /// worker looks after its own: it knows whether it has read what they have sent.
     pub(crate) fn close_stalled_uploads(&self, worker: &mut Worker) {
-        let now_ms = worker.clock.now_ms;
+        let now_ms = worker.clock.monotonic_ms();
         let since_ms = now_ms.saturating_sub(worker.looked_for_stalled_ms);
         if since_ms < LOOK_EVERY_MS {
             return;
@@ -237,14 +237,16 @@ mod tests {
         config.set(&[(b"maxmemory", b"80mb")], Caller::Local).expect("a setting");
         let engine = Engine::new(config, &[], 1);
         let mut worker = engine.worker(0);
-        let start_ms = worker.clock.now_ms;
+        let start_ms = worker.clock.monotonic_ms();
         let slow = client(&engine.clients, start_ms, Awaited::Data, Dialect::Memcached);
         slow.input_bytes.store(9 * MIB as u64, Ordering::Relaxed);
         let steady = client(&engine.clients, start_ms + 10_000, Awaited::Data, Dialect::Memcached);
         steady.input_bytes.store(9 * MIB as u64, Ordering::Relaxed);
         let mut first = engine.uploads.begin(9 * MIB);
         let mut is_closed = |at_ms: u64| {
-            worker.clock.now_ms = start_ms + at_ms;
+            worker.clock.now_ns = (start_ms + at_ms) * 1_000_000;
+            // Whatever time somebody has set meanwhile.
+            worker.clock.now_ms = 1_000;
             engine.close_stalled_uploads(&mut worker);
             slow.killed.load(Ordering::Relaxed)
         };

@@ -96,7 +96,7 @@ pub struct Worker {
     pub(crate) expires_from: usize,
     /// When it looked last for keys that are due, in milliseconds of the system's clock.
     pub(crate) expired_at_ms: u64,
-    /// When it looked last for clients that have stalled in the middle of a value, in milliseconds since the UNIX epoch.
+    /// When it looked last for clients that have stalled in the middle of a value, in milliseconds of the monotonic clock.
     pub(crate) looked_for_stalled_ms: u64,
     /// What it knows of its clients' activity.
     pub(crate) activity: KnownActivity,

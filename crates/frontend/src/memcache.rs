@@ -178,7 +178,7 @@ impl MemcacheConnection {
         client.input_bytes.store(kept, Ordering::Relaxed);
         if kept > 0 {
             engine.recent_input.note(worker.clock.now_ms, kept);
-            client.input_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+            client.input_ms.store(worker.clock.monotonic_ms(), Ordering::Relaxed);
         }
         client.set_awaited(self.awaited());
         flow

@@ -238,7 +238,7 @@ impl Service for Tenon {
     }
 
     fn begin_turn(&self, worker: &mut Worker, _now: Instant) {
-        self.engine.advance_clock(worker);
+        self.engine.read_clock(worker);
     }
 
     fn end_turn(&self, worker: &mut Worker) {

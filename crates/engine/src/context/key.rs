@@ -154,9 +154,8 @@ impl<'a> KeyCx<'a> {
         self.change_deadlines(|keyspace| keyspace.remove(slot))
     }
 
-    /// Where the key is. A key past its deadline counts as absent and is removed, as are its members that are past theirs,
-    /// unless a CLIENT PAUSE keeps all data as it is, when only reading commands get here. Neither an access nor a
-    /// statistic.
+    /// Where the key is. A key past its deadline counts as absent and is removed, unless a CLIENT PAUSE keeps all keys, when only
+    /// reading commands get here; members that are past theirs are removed. Neither an access nor a statistic.
     #[inline(always)]
     pub fn find(&mut self) -> Option<Slot> {
         let (slot, entry) = self.keyspace()?.find_entry(self.hash, self.key)?;
@@ -193,8 +192,11 @@ impl<'a> KeyCx<'a> {
         }
         let is_key_due = is_past(entry.deadline_ms(), now_ms);
         if self.worker.keeps_expired {
-            if self.engine.pause.is_active() {
-                return (!entry.is_past(now_ms)).then_some(slot);
+            if self.engine.pause.is_active() && entry.is_past(now_ms) {
+                return None;
+            }
+            if self.engine.pause.keeps_members() {
+                return Some(slot);
             }
             // For who reads it is gone, and a tick deletes it: the room that the log has left is for who had begun to write.
             if is_key_due && self.engine.pause.waits_for_log() {

@@ -68,7 +68,7 @@ impl Engine {
     /// The time at which a command that only reads looks at members' deadlines, in milliseconds, 0 where none counts;
     /// `None`: it may change the key anyway.
     fn reads_at(&self, worker: &Worker, flags: Flags) -> Option<u64> {
-        let keeps_expired = self.pause.is_active() || worker.is_replaying;
+        let keeps_expired = self.pause.keeps_members() || worker.is_replaying;
         (!flags.any(CHANGES)).then_some(if keeps_expired { 0 } else { worker.clock.now_ms })
     }
 
