@@ -160,6 +160,15 @@ pub struct Session {
 }
 
 impl Session {
+    /// Keeps the room of a list of watched keys that has become empty, unless that is much: who has watched watches again.
+    pub(crate) fn watches_nothing(&mut self, emptied: Vec<WatchedKey>) {
+        const KEPT: usize = 16;
+        debug_assert!(emptied.is_empty() && self.watched.is_empty());
+        if emptied.capacity() <= KEPT {
+            self.watched = emptied;
+        }
+    }
+
     /// A session at its start.
     ///
     /// It may do nothing yet: `Engine::open_session` looks up the user's rights.

@@ -306,8 +306,17 @@ impl CommandTable {
 
     /// Every command that clients can call and that is no subcommand.
     pub fn top(&self) -> Vec<&'static Command> {
+        self.top_named().collect()
+    }
+
+    /// How many those are.
+    pub fn top_len(&self) -> usize {
+        self.top_named().count()
+    }
+
+    fn top_named(&self) -> impl Iterator<Item = &'static Command> {
         let named = self.top_commands().iter().zip(&self.names).filter(|(_, name)| name.is_some());
-        named.map(|(command, _)| *command).collect()
+        named.map(|(command, _)| *command)
     }
 
     /// What COMMAND answers in this protocol, which `describe` writes when it is first asked for: nothing in it changes.

@@ -98,7 +98,7 @@ impl Engine {
         // Before any shard is locked: under its own locks it could evict nothing.
         let calls_scripts = transaction.queue.iter().any(|(it, _)| is_script_call(it.command));
         let out_of_memory = calls_scripts && !self.make_room(worker);
-        let watched = std::mem::take(&mut session.watched);
+        let mut watched = std::mem::take(&mut session.watched);
         let reaches_far = |run: &Run| matches!(run, Run::Server(_) | Run::Following { .. });
         let whole = transaction.queue.iter().any(|(resolved, _)| reaches_far(&resolved.command.run));
         let mut held = if whole {
@@ -140,8 +140,10 @@ impl Engine {
             }
         }
         if !watched.is_empty() {
-            session.dirty = DirtyFlag::default();
+            session.dirty.renew();
             session.client.watches_nothing(&watched);
+            watched.clear();
+            session.watches_nothing(watched);
         }
         if dirty {
             reply.null_array();
@@ -265,41 +267,44 @@ impl Engine {
         if session.watched.is_empty() {
             return;
         }
-        let (watched, dirty) = (std::mem::take(&mut session.watched), std::mem::take(&mut session.dirty));
+        let mut watched = std::mem::take(&mut session.watched);
         session.client.watches_nothing(&watched);
-        if let Some(left) = self.unwatch_keys(watched, &dirty, MOMENT) {
+        self.unwatch_keys(&mut watched, &session.dirty, MOMENT);
+        if watched.is_empty() {
+            session.dirty.renew();
+            session.watches_nothing(watched);
+        } else {
             // Somebody may hold their shards for long: a tick goes on. Until then changes mark what nobody looks at any more.
-            self.scripts.unwatched.lock().push((left, dirty));
+            self.scripts.unwatched.lock().push((watched, std::mem::take(&mut session.dirty)));
         }
     }
 
-    /// Lets watched keys go; gives those from the first on whose shard is not to be had in this time, which is short: where a
+    /// Lets watched keys go, the last first, up to one whose shard is not to be had in this time, which is short: where a
     /// connection is closed, or time is up, nobody serves the worker's clients meanwhile.
-    fn unwatch_keys(&self, watched: Vec<WatchedKey>, dirty: &DirtyFlag, at_most: Duration) -> Option<Vec<WatchedKey>> {
-        let mut left = watched.into_iter();
-        while let Some(watch) = left.next() {
+    fn unwatch_keys(&self, watched: &mut Vec<WatchedKey>, dirty: &DirtyFlag, at_most: Duration) {
+        while let Some(watch) = watched.last() {
             progress::count(1);
             let hash = self.shards.hash(&watch.key);
-            let Some(mut state) = self.shards.try_lock_for(self.shards.index(hash), at_most) else {
-                return Some(std::iter::once(watch).chain(left).collect());
-            };
+            let Some(mut state) = self.shards.try_lock_for(self.shards.index(hash), at_most) else { return };
             if let Some(watchers) = &mut state.watched
                 && watchers.remove(watch.database, &watch.key, dirty)
             {
                 state.watched = None;
             }
+            drop(state);
+            watched.pop();
         }
-        None
     }
 
     /// Lets go what sessions could not let go while somebody held it for long. No shard is locked.
     pub(crate) fn unwatch_deferred(&self) {
         // Taken in a statement of its own: in the loop's head the lock would be held to the loop's end.
         let deferred = std::mem::take(&mut *self.scripts.unwatched.lock());
-        for (watched, dirty) in deferred {
+        for (mut watched, dirty) in deferred {
             // There may be very many whose shard is still held.
-            if let Some(left) = self.unwatch_keys(watched, &dirty, Duration::ZERO) {
-                self.scripts.unwatched.lock().push((left, dirty));
+            self.unwatch_keys(&mut watched, &dirty, Duration::ZERO);
+            if !watched.is_empty() {
+                self.scripts.unwatched.lock().push((watched, dirty));
             }
         }
     }

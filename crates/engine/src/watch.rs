@@ -21,6 +21,14 @@ impl DirtyFlag {
         self.0.load(Ordering::Acquire)
     }
 
+    /// A flag that is not set, in place of this one: the same where no shard knows it any more.
+    pub fn renew(&mut self) {
+        match Arc::get_mut(&mut self.0) {
+            Some(flag) => *flag.get_mut() = false,
+            None => *self = DirtyFlag::default(),
+        }
+    }
+
     fn is(&self, other: &DirtyFlag) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -37,8 +45,8 @@ pub enum AtWatch {
     MembersDue,
 }
 
-/// A key of a database.
-type Watchable = (usize, Box<[u8]>);
+/// Those of one database.
+type Keys = HashMap<Box<[u8]>, Interest>;
 
 /// For so many who wait for a key, and change others with it, a command locks what they need beside its own keys.
 const SERVED_AT_ONCE: usize = 16;
@@ -87,7 +95,8 @@ pub(crate) struct Only {
 /// The keys of one shard that somebody watches or waits for.
 #[derive(Debug, Default)]
 pub struct Watched {
-    keys: HashMap<Watchable, Interest>,
+    /// By the database's number; mostly there is one, and none has no key.
+    databases: Vec<(usize, Keys)>,
     /// Places in queues of those whom to serve needs other shards, too.
     reaching: usize,
 }
@@ -95,12 +104,39 @@ pub struct Watched {
 impl Watched {
     /// Whether nobody watches anything or waits for anything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.databases.is_empty()
+    }
+
+    fn of(&self, database: usize, key: &[u8]) -> Option<&Interest> {
+        self.databases.iter().find(|(number, _)| *number == database)?.1.get(key)
+    }
+
+    fn of_mut(&mut self, database: usize, key: &[u8]) -> Option<&mut Interest> {
+        self.databases.iter_mut().find(|(number, _)| *number == database)?.1.get_mut(key)
+    }
+
+    /// The interest in a key, which there may not have been before.
+    fn made_of(&mut self, database: usize, key: &[u8]) -> &mut Interest {
+        let at = self.databases.iter().position(|(number, _)| *number == database).unwrap_or_else(|| {
+            self.databases.push((database, Keys::new()));
+            self.databases.len() - 1
+        });
+        self.databases[at].1.entry(key.into()).or_default()
+    }
+
+    /// Forgets a key that nobody wants to know of.
+    fn forget(&mut self, database: usize, key: &[u8]) {
+        let Some(at) = self.databases.iter().position(|(number, _)| *number == database) else { return };
+        let keys = &mut self.databases[at].1;
+        keys.remove(key);
+        if keys.is_empty() {
+            self.databases.swap_remove(at);
+        }
     }
 
     /// Puts a waiter into a key's queue.
     pub(crate) fn wait(&mut self, database: usize, key: &[u8], waiter: &Arc<Waiter>) -> Only {
-        let interest = self.keys.entry((database, key.into())).or_default();
+        let interest = self.made_of(database, key);
         let only = Only {
             at_all: interest.waiting.is_empty(),
             until_gone: waiter.wakes_without() && !interest.waits_until_gone(),
@@ -114,24 +150,23 @@ impl Watched {
     /// Takes a waiter out of a key's queue, if it is in it.
     pub(crate) fn stop_waiting(&mut self, database: usize, key: &[u8], waiter: &Waiter) -> Only {
         let mut only = Only { at_all: false, until_gone: false };
-        let watchable = (database, key.into());
-        let Some(interest) = self.keys.get_mut(&watchable) else { return only };
+        let Some(interest) = self.of_mut(database, key) else { return only };
         let Ok(at) = interest.waiting.binary_search_by_key(&waiter.ticket(), |other| other.ticket()) else {
             return only;
         };
         interest.waiting.remove(at);
-        self.reaching -= usize::from(!waiter.further().is_empty());
         only.at_all = interest.waiting.is_empty();
         only.until_gone = waiter.wakes_without() && !interest.waits_until_gone();
         if interest.is_none() {
-            self.keys.remove(&watchable);
+            self.forget(database, key);
         }
+        self.reaching -= usize::from(!waiter.further().is_empty());
         only
     }
 
     /// Those that wait for a key, by ticket; `None` when there are none.
     pub(crate) fn waiting(&self, database: usize, key: &[u8]) -> Option<&VecDeque<Arc<Waiter>>> {
-        let interest = self.keys.get(&(database, Box::from(key)))?;
+        let interest = self.of(database, key)?;
         (!interest.waiting.is_empty()).then_some(&interest.waiting)
     }
 
@@ -144,7 +179,8 @@ impl Watched {
     /// always these are all that a change can serve; whoever is left is served right behind it
     /// (`Engine::serve_left`). A queue of thousands of BLMOVE, each to a list of its own, names thousands of shards.
     pub(crate) fn further(&self) -> impl Iterator<Item = usize> {
-        let interests = self.reaches_further().then(|| self.keys.values()).into_iter().flatten();
+        let databases = self.reaches_further().then_some(&self.databases).into_iter().flatten();
+        let interests = databases.flat_map(|(_, keys)| keys.values());
         let reaching = |waiter: &&Arc<Waiter>| !waiter.further().is_empty() && waiter.is_waiting();
         interests
             .flat_map(move |interest| interest.waiting.iter().filter(reaching).take(SERVED_AT_ONCE))
@@ -153,7 +189,7 @@ impl Watched {
 
     /// Adds a watcher of a key; tells whether it did not watch the key before.
     pub fn add(&mut self, database: usize, key: &[u8], flag: &DirtyFlag, found: AtWatch) -> bool {
-        let flags = &mut self.keys.entry((database, key.into())).or_default().flags;
+        let flags = &mut self.made_of(database, key).flags;
         let is_new = !flags.iter().any(|(other, _)| other.is(flag));
         if is_new {
             flags.push((flag.clone(), found));
@@ -163,47 +199,49 @@ impl Watched {
 
     /// Takes a watcher of a key away; tells whether nobody wants to know of anything here any more.
     pub fn remove(&mut self, database: usize, key: &[u8], flag: &DirtyFlag) -> bool {
-        let watchable = (database, key.into());
-        if let Some(interest) = self.keys.get_mut(&watchable) {
+        if let Some(interest) = self.of_mut(database, key) {
             interest.flags.retain(|(other, _)| !other.is(flag));
             if interest.is_none() {
-                self.keys.remove(&watchable);
+                self.forget(database, key);
             }
         }
-        self.keys.is_empty()
+        self.is_empty()
     }
 
     /// Tells the watchers of a key that it has changed; one that somebody waits for is noted in `ready`.
     pub fn changed(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
-        if let Some(interest) = self.keys.get(&(database, Box::from(key))) {
+        if let Some(interest) = self.of(database, key) {
             interest.tell(database, key, ready);
         }
     }
 
     /// Tells the watchers of a key that its time had come and it is gone, unless they have found it like that.
     pub fn expired(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
-        if let Some(interest) = self.keys.get(&(database, Box::from(key))) {
+        if let Some(interest) = self.of(database, key) {
             interest.tell_gone(database, key, ready);
         }
     }
 
     /// Notes a key that somebody waits for in `ready`; its watchers are not told.
     pub fn wake(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
-        if let Some(interest) = self.keys.get(&(database, Box::from(key))) {
+        if let Some(interest) = self.of(database, key) {
             interest.wake(database, key, ready);
         }
     }
 
     /// The keys of a database that somebody wants to know of.
     pub fn keys_of(&self, database: usize) -> impl Iterator<Item = &[u8]> {
-        self.keys.keys().filter(move |(watched, _)| *watched == database).map(|(_, key)| &**key)
+        let those = self.databases.iter().filter(move |(number, _)| *number == database);
+        those.flat_map(|(_, keys)| keys.keys()).map(|key| &**key)
     }
 
     /// Tells the watchers of a database's keys that pass `changed` (all that the database held is going away); those
     /// that somebody waits for are noted in `ready`.
     pub fn changed_if(&self, database: usize, ready: &mut ReadyKeys, changed: impl Fn(&[u8]) -> bool) {
-        for ((watched, key), interest) in &self.keys {
-            if *watched == database && changed(key) {
+        for (key, interest) in
+            self.databases.iter().filter(|(number, _)| *number == database).flat_map(|(_, keys)| keys)
+        {
+            if changed(key) {
                 interest.tell(database, key, ready);
             }
         }
@@ -231,5 +269,17 @@ mod tests {
         assert!(b.is_set());
         assert!(!watched.remove(0, b"k", &a));
         assert!(watched.remove(1, b"k", &b));
+    }
+
+    #[test]
+    fn a_flag_that_a_shard_still_knows_is_not_used_again() {
+        let (mut flag, mut watched) = (DirtyFlag::default(), Watched::default());
+        watched.add(0, b"k", &flag, AtWatch::Current);
+        flag.renew();
+        watched.changed(0, b"k", &mut ReadyKeys::default());
+        assert!(!flag.is_set(), "it is another's now");
+        flag.set();
+        flag.renew();
+        assert!(!flag.is_set());
     }
 }

@@ -58,7 +58,7 @@ pub static COUNT: Command = Command {
 };
 
 fn count(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    reply.int(cx.engine.commands.top().len() as i64);
+    reply.int(cx.engine.commands.top_len() as i64);
     Ok(())
 }
 
