@@ -11,11 +11,12 @@ pub fn page() -> String {
          `TENON_BLESS=1 cargo test -p tenon-bench examples_page_is_up_to_date`.\n\n\
          Before each measurement the server is emptied and what is in the third column is stored. What is in the fourth is sent\n\
          over and over on one connection, as many commands as the fifth column says before the first reply is waited for.\n\
-         `100x` says how often the command is sent, `{i}` how many of those were before, `[10: ...]` stands for what is in it ten\n\
-         times, with `{j}` for which one, `{r10}` for a number below ten that is drawn anew, `{x32}` for 32 bytes.\n",
+         The first line of each reply must be what the sixth has, or begin like that where a `*` follows. `100x` says how often the command is sent, `{i}` how many of those were before, `[10: ...]` stands for what is in it ten\n\
+         times, with `{j}` for which one, `{r10}` for a number below ten that is drawn anew, `{x32}` for 32 bytes. Words that\n\
+         hold blanks, or nothing, stand in backticks.\n",
     );
     for (family, examples) in FAMILIES {
-        let heads = ["command", "on", "stored first", "sent", "in flight"];
+        let heads = ["command", "on", "stored first", "sent", "in flight", "answered by"];
         let mut table = Table::new(heads.map(str::to_owned).to_vec());
         examples.iter().for_each(|example| table.row(row(example)));
         page += &format!("\n## {family}\n\n{}", table.markdown());
@@ -31,13 +32,14 @@ fn row(example: &Example) -> Vec<String> {
         templates(example.stock.to_vec()),
         templates(example.turn.iter().map(|(template, _)| *template).collect()),
         example.in_flight.to_string(),
+        templates(example.turn.iter().map(|(_, answer)| *answer).collect()),
     ]
 }
 
 /// As code in a table's cell, which has one line.
 fn code(template: &str) -> String {
     let line = template.replace("\r\n", "\\r\\n").replace('\n', "\\n").replace('|', "\\|");
-    if line.contains('`') { format!("`` {line} ``") } else { format!("`{line}`") }
+    if line.contains('`') { format!("``` {line} ```") } else { format!("`{line}`") }
 }
 
 #[cfg(test)]

@@ -13,12 +13,9 @@
 //! Words with blanks stand in backticks. memcached's commands are not taken apart into words: of them `\r\n` stands between
 //! lines, and they have no brackets.
 
-use crate::generators::Random;
-use crate::workloads::Language;
-use tenon_client::resp::encode_command;
+use crate::workloads::{Language, Piece, Request};
 
-/// What is written instead of a template that does not say what it stands for: all are written in this program, and a test
-/// reads each.
+/// A template that does not say what it stands for: all are written in this program, and a test reads each.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BadTemplate(pub String);
 
@@ -28,128 +25,106 @@ pub fn repeated(template: &str) -> (u64, &str) {
     counted.unwrap_or((1, template))
 }
 
-/// The commands that a template stands for, as they are sent.
+/// The request that a template of one command stands for.
 ///
 /// # Errors
 /// When it is not written as it is to be.
-pub fn requests(template: &str, language: Language, random: &mut Random) -> Result<Vec<Vec<u8>>, BadTemplate> {
-    let (count, one) = repeated(template);
-    (0..count).map(|i| request(one, i, language, random)).collect()
-}
-
-fn request(template: &str, i: u64, language: Language, random: &mut Random) -> Result<Vec<u8>, BadTemplate> {
-    match language {
-        Language::Memcache => Ok(format!("{}\r\n", filled(template, i, 0, random)?).into_bytes()),
-        Language::Resp => {
-            let words = words(template, i, random)?;
-            let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-            let mut request = Vec::new();
-            encode_command(&words, &mut request);
-            Ok(request)
-        }
-    }
+pub fn request(template: &str, language: Language) -> Result<Request, BadTemplate> {
+    Ok(match language {
+        Language::Memcache => Request::plain(pieces(&format!("{template}\r\n"), 0)?),
+        Language::Resp => Request::resp(words(template)?),
+    })
 }
 
 /// A command's words.
-fn words(template: &str, i: u64, random: &mut Random) -> Result<Vec<String>, BadTemplate> {
+fn words(template: &str) -> Result<Vec<Vec<Piece>>, BadTemplate> {
     let bad = || BadTemplate(template.to_owned());
     let (mut words, mut rest) = (Vec::new(), template);
     while !rest.is_empty() {
-        let (part, behind) = match rest.strip_prefix('`') {
-            Some(quoted) => {
-                let (word, behind) = quoted.split_once('`').ok_or_else(bad)?;
-                // A script has braces of its own.
-                words.push(word.to_owned());
-                (None, behind.strip_prefix(' ').unwrap_or(behind))
-            }
-            None if rest.starts_with('[') => {
-                let (group, behind) = rest[1..].split_once(']').ok_or_else(bad)?;
-                (Some(group), behind.strip_prefix(' ').unwrap_or(behind))
-            }
-            None => {
-                let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
-                words.push(filled(word, i, 0, random)?);
-                (None, behind)
-            }
-        };
-        if let Some(group) = part {
+        rest = if let Some(quoted) = rest.strip_prefix('`') {
+            let (word, behind) = quoted.split_once('`').ok_or_else(bad)?;
+            // A script has braces of its own.
+            words.push(vec![Piece::Text(word.to_owned())]);
+            behind.strip_prefix(' ').unwrap_or(behind)
+        } else if let Some(group) = rest.strip_prefix('[') {
+            let (group, behind) = group.split_once(']').ok_or_else(bad)?;
             let (count, group) = group.split_once(": ").ok_or_else(bad)?;
             for j in 0..count.parse().map_err(|_| bad())? {
                 for word in group.split(' ') {
-                    words.push(filled(word, i, j, random)?);
+                    words.push(pieces(word, j)?);
                 }
             }
-        }
-        rest = behind;
+            behind.strip_prefix(' ').unwrap_or(behind)
+        } else {
+            let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
+            words.push(pieces(word, 0)?);
+            behind
+        };
     }
     Ok(words)
 }
 
-/// A text with what is in braces filled in.
-fn filled(text: &str, i: u64, j: u64, random: &mut Random) -> Result<String, BadTemplate> {
+/// A text, taken apart where something is to be filled in; `j` is.
+fn pieces(text: &str, j: u64) -> Result<Vec<Piece>, BadTemplate> {
     let bad = || BadTemplate(text.to_owned());
+    let mut pieces = Vec::new();
     let mut parts = text.split('{');
-    let mut filled = parts.next().unwrap_or_default().to_owned();
+    push_text(&mut pieces, parts.next().unwrap_or_default());
     for part in parts {
         let (what, behind) = part.split_once('}').ok_or_else(bad)?;
         match what {
-            "i" => filled += &i.to_string(),
-            "i+1" => filled += &(i + 1).to_string(),
-            "j" => filled += &j.to_string(),
+            "i" => pieces.push(Piece::Index(0)),
+            "i+1" => pieces.push(Piece::Index(1)),
+            "j" => push_text(&mut pieces, &j.to_string()),
             _ => match what.split_at_checked(1).ok_or_else(bad)? {
-                ("r", bounds) => filled += &drawn(bounds, random).ok_or_else(bad)?.to_string(),
-                ("x", len) => filled += &"x".repeat(len.parse().map_err(|_| bad())?),
+                ("r", bounds) => pieces.push(drawn(bounds).ok_or_else(bad)?),
+                ("x", len) => push_text(&mut pieces, &"x".repeat(len.parse().map_err(|_| bad())?)),
                 _ => return Err(bad()),
             },
         }
-        filled += behind;
+        push_text(&mut pieces, behind);
     }
-    Ok(filled)
+    Ok(pieces)
 }
 
-fn drawn(bounds: &str, random: &mut Random) -> Option<i64> {
+fn push_text(pieces: &mut Vec<Piece>, text: &str) {
+    match pieces.last_mut() {
+        _ if text.is_empty() => {}
+        Some(Piece::Text(before)) => before.push_str(text),
+        _ => pieces.push(Piece::Text(text.to_owned())),
+    }
+}
+
+fn drawn(bounds: &str) -> Option<Piece> {
     let (from, to) = match bounds.split_once("..") {
         Some((from, to)) => (from.parse().ok()?, to.parse().ok()?),
         None => (0_i64, bounds.parse::<i64>().ok()?),
     };
     let width = u64::try_from(to.checked_sub(from)?).ok().filter(|width| *width > 0)?;
-    Some(from + random.below(width).cast_signed())
+    Some(Piece::Drawn(from, width))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generators::Random;
 
-    fn shown(template: &str, language: Language) -> Vec<String> {
-        let requests = requests(template, language, &mut Random::new(7)).expect(template);
-        requests.into_iter().map(|request| String::from_utf8(request).expect("text")).collect()
-    }
-
-    fn words_of(template: &str) -> Vec<String> {
-        words(template, 4, &mut Random::new(7)).expect(template)
+    fn shown(template: &str, language: Language) -> String {
+        let mut out = Vec::new();
+        let request = request(template, language).expect(template);
+        request.write(4, &mut Random::new(7), &mut Vec::new(), &mut out);
+        String::from_utf8(out).expect("text")
     }
 
     #[test]
     fn templates_stand_for_commands() {
-        assert_eq!(
-            shown("2x GET k:{i}", Language::Resp),
-            ["*2\r\n$3\r\nGET\r\n$3\r\nk:0\r\n", "*2\r\n$3\r\nGET\r\n$3\r\nk:1\r\n"]
-        );
-        assert_eq!(shown("set k:{i+1} 0 0 3\r\n{x3}", Language::Memcache), ["set k:1 0 0 3\r\nxxx\r\n"]);
-        assert_eq!(words_of("HSET h:{i} [2: f:{j} {x2}] z"), ["HSET", "h:4", "f:0", "xx", "f:1", "xx", "z"]);
-        assert_eq!(words_of("EVAL `return {1, 2}` 0"), ["EVAL", "return {1, 2}", "0"]);
-        assert_eq!(repeated("MATCH x y"), (1, "MATCH x y"));
-    }
-
-    #[test]
-    fn what_is_drawn_is_within_its_bounds_and_drawn_anew() {
-        let drawn: Vec<i64> =
-            (0..200).map(|seed| super::drawn("-2..3", &mut Random::new(seed)).expect("one")).collect();
-        assert!((-2..3).all(|wanted| drawn.contains(&wanted)) && drawn.iter().all(|one| (-2..3).contains(one)));
-        let mut all = shown("200x GET {r1000000}", Language::Resp);
-        all.sort_unstable();
-        all.dedup();
-        assert!(all.len() > 190, "{}", all.len());
+        assert_eq!(shown("GET k:{i}", Language::Resp), "*2\r\n$3\r\nGET\r\n$3\r\nk:4\r\n");
+        assert_eq!(shown("set k:{i+1} 0 0 3\r\n{x3}", Language::Memcache), "set k:5 0 0 3\r\nxxx\r\n");
+        let words = |template| shown(template, Language::Resp).lines().skip(2).step_by(2).collect::<Vec<_>>().join("|");
+        assert_eq!(words("HSET h:{i} [2: f:{j} {x2}] z"), "HSET|h:4|f:0|xx|f:1|xx|z");
+        assert_eq!(words("EVAL `return {1, 2}` 0 ``"), "EVAL|return {1, 2}|0|");
+        assert_eq!(words("GEOADD g {r-180..-179}.5"), "GEOADD|g|-180.5");
+        assert_eq!((repeated("2x GET k"), repeated("MATCH x y")), ((2, "GET k"), (1, "MATCH x y")));
     }
 
     #[test]
@@ -157,7 +132,7 @@ mod tests {
         for template in
             ["GET {k", "GET {y}", "GET {r0}", "GET {r3..3}", "GET {rx}", "GET `a", "GET [2 a]", "GET [2: a", "GET {}"]
         {
-            assert!(requests(template, Language::Resp, &mut Random::new(1)).is_err(), "{template}");
+            assert!(request(template, Language::Resp).is_err(), "{template}");
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::experiment::{CLIENT_BUSY, Experiment, OPS, P50, P95, P99, SERVER_CPU, Setting};
 use super::plain::{PROTOCOL, protocol};
 use crate::examples::{Example, FAMILIES, Step, template};
-use crate::generators::Random;
 use crate::load::Until;
 use crate::results::Case;
 use crate::session::{Contender, Measured, Named, Reading, Running, Session, Shape};
@@ -16,10 +15,6 @@ use std::time::Duration;
 const COMMAND: &str = "command";
 const ON: &str = "on";
 
-/// Commands that are made before any is sent, at least, and bytes of them, at most. They are sent over and over.
-const COMMANDS_LEAST: usize = 2_000;
-const BYTES_MOST: usize = 4 << 20;
-
 /// Commands of what is stored that are sent before the first is answered.
 const STORING_IN_FLIGHT: usize = 32;
 
@@ -29,7 +24,8 @@ pub static COMMANDS: Experiment = Experiment {
     title: "One command after another",
     summary: "Each of some 200 commands, and of memcached's verbs, is sent over and over on one connection, most of them with 64 in \
               flight, for a tenth of the usual time. What they work on, what is sent and what must answer stands in \
-              docs/examples.md. The last column has each server's cost over the least of the others'.",
+              docs/examples.md. Behind the figures stands each server's cost over the least of the others'. memcached's meta \
+              commands are among them, unless --protocols asks for others.",
     study: "what the studies wished for",
     databases: false,
     depends_on: &[Setting::Seconds, Setting::ConnectionsOf(1), Setting::OneThread],
@@ -70,13 +66,15 @@ fn speaks<S: Named>(session: &Session, server: &S, case: &Case) -> bool {
 
 fn measure(session: &Session, server: &Running, example: &Example, round: u64) -> Result<Reading> {
     let place = Place { session, server, example, target: &target(server, example.protocol)? };
-    let mut random = Random::new(round);
     let stock = example.stock.iter().map(|template| (*template, "*"));
-    let stock = commands(&stock.collect::<Vec<Step>>(), example.protocol, &mut random)?;
-    let turns = turns(example, &mut random)?;
+    let stock = commands(&stock.collect::<Vec<Step>>(), example.protocol)?;
+    let turn = commands(example.turn, example.protocol)?;
     place.empty()?;
-    let warm_up = || place.over_and_over(Cycle::over_and_over(place.language(), turns), session.warm_up() / 10);
-    let cycle = match place.once(stock, STORING_IN_FLIGHT).and_then(|()| warm_up()) {
+    let warm_up = || {
+        let cycle = Cycle::over_and_over(place.language(), turn, round);
+        place.over_and_over(cycle, session.warm_up() / 10)
+    };
+    let cycle = match place.once(stock, STORING_IN_FLIGHT, round).and_then(|()| warm_up()) {
         Ok((_, cycle)) => cycle,
         // Of an older server, say, which has none of that name.
         Err(error) => {
@@ -99,26 +97,14 @@ fn language(protocol: Protocol) -> Language {
 }
 
 /// The commands that some templates stand for.
-fn commands(steps: &[Step], protocol: Protocol, random: &mut Random) -> Result<Arc<[Command]>> {
-    let mut commands = Vec::new();
-    for (template, answer) in steps {
-        let requests = template::requests(template, language(protocol), random)
-            .map_err(|bad| anyhow!("'{}' is no template", bad.0))?;
-        let answer: Arc<str> = (*answer).into();
-        commands.extend(requests.into_iter().map(|request| Command { request, answer: Arc::clone(&answer) }));
-    }
-    Ok(commands.into())
-}
-
-/// As many turns of an example as there must be for what is drawn to differ.
-fn turns(example: &Example, random: &mut Random) -> Result<Arc<[Command]>> {
-    let (mut all, mut bytes) = (Vec::new(), 0);
-    while all.len() < COMMANDS_LEAST && bytes < BYTES_MOST {
-        let turn = commands(example.turn, example.protocol, random)?;
-        bytes += turn.iter().map(|command| command.request.len()).sum::<usize>();
-        all.extend_from_slice(&turn);
-    }
-    Ok(all.into())
+fn commands(steps: &[Step], protocol: Protocol) -> Result<Arc<[Command]>> {
+    let command = |(template, answer): &Step| {
+        let (times, one) = template::repeated(template);
+        let request =
+            template::request(one, language(protocol)).map_err(|bad| anyhow!("'{}' is no template", bad.0))?;
+        Ok(Command { name: one.to_owned(), request, times, answer: (*answer).into() })
+    };
+    steps.iter().map(command).collect::<Result<Vec<Command>>>().map(Into::into)
 }
 
 /// Where an example is measured.
@@ -141,11 +127,11 @@ impl Place<'_> {
     /// Whatever the last example has left is thrown away.
     fn empty(&self) -> Result<()> {
         let emptying = if self.language() == Language::Resp { ("FLUSHALL", "+OK") } else { ("flush_all", "OK") };
-        self.once(commands(&[emptying], self.example.protocol, &mut Random::new(0))?, 1).context("emptying the server")
+        self.once(commands(&[emptying], self.example.protocol)?, 1, 0).context("emptying the server")
     }
 
-    fn once(&self, commands: Arc<[Command]>, in_flight: usize) -> Result<()> {
-        let (shape, cycle) = (self.shape(in_flight, Until::Exhausted), Cycle::once(self.language(), commands));
+    fn once(&self, commands: Arc<[Command]>, in_flight: usize, seed: u64) -> Result<()> {
+        let (shape, cycle) = (self.shape(in_flight, Until::Exhausted), Cycle::once(self.language(), commands, seed));
         self.session.load(self.server, self.target, &shape, vec![cycle]).map(drop)
     }
 
@@ -164,10 +150,9 @@ mod tests {
     fn every_example_is_read_and_is_another() {
         let mut cases: Vec<String> = Vec::new();
         for example in FAMILIES.iter().flat_map(|(_, examples)| *examples) {
-            let turns = turns(example, &mut Random::new(1)).expect("its templates");
-            assert!(!turns.is_empty() && turns.len() < 20_000, "{example:?}");
+            assert!(!commands(example.turn, example.protocol).expect("its templates").is_empty(), "{example:?}");
             let stock: Vec<Step> = example.stock.iter().map(|template| (*template, "*")).collect();
-            commands(&stock, example.protocol, &mut Random::new(1)).expect("its templates");
+            commands(&stock, example.protocol).expect("its templates");
             cases.push(case(example).shown(COMMANDS.axes));
         }
         let all = cases.len();

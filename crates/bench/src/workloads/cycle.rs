@@ -1,18 +1,24 @@
 //! Commands that are given with what answers them, over and over or once. Knows no socket, and not what they are for.
 
 use super::replies::{Language, Skimmed};
+use super::requests::Request;
+use crate::generators::Random;
 use crate::load::{Reply, Workload};
 use anyhow::{Result, anyhow};
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
-/// A command as it is sent, and the first line of what must answer it.
+/// A command that is sent some times, and what must answer it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
+    /// What it is called where it was answered by something else.
+    pub name: String,
     /// The request.
-    pub request: Vec<u8>,
-    /// The reply's first line, or its beginning and a `*`; a `*` alone for all that is no error.
+    pub request: Request,
+    /// How often it is sent before the next one.
+    pub times: u64,
+    /// The reply's first line, or its beginning and a `*`; a `*` alone for all that is no error. What is nothing (`$-1`) has
+    /// to be said.
     pub answer: Arc<str>,
 }
 
@@ -24,19 +30,23 @@ impl Command {
     fn is_answered_by(&self, line: &[u8]) -> bool {
         match self.answer.strip_suffix('*') {
             Some("") => !ERRORS.iter().any(|error| line.starts_with(error.as_bytes())),
+            Some(beginning @ ("$" | "*")) => line.starts_with(beginning.as_bytes()) && !line[1..].starts_with(b"-"),
             Some(beginning) => line.starts_with(beginning.as_bytes()),
             None => line == self.answer.as_bytes(),
         }
     }
 }
 
-/// Some commands, one behind another so that sending them is no work.
+/// Some commands, each with what is filled in anew whenever it is sent.
 #[derive(Clone, Debug)]
 pub struct Cycle {
     language: Language,
     commands: Arc<[Command]>,
-    next: usize,
+    random: Random,
+    /// The next command, and how often it was sent.
+    next: (usize, u64),
     repeats: bool,
+    word: Vec<u8>,
 }
 
 /// What must be remembered of a command until its reply has come.
@@ -49,7 +59,7 @@ pub struct Sent {
 /// A command was answered by something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unexpected {
-    /// The command, shortened.
+    /// The command.
     pub command: String,
     /// The first line that answered it.
     pub line: Vec<u8>,
@@ -77,23 +87,14 @@ impl fmt::Display for Unexpected {
 impl std::error::Error for Unexpected {}
 
 impl Cycle {
-    /// All of them once.
-    pub fn once(language: Language, commands: Arc<[Command]>) -> Cycle {
-        Cycle { language, commands, next: 0, repeats: false }
+    /// All of them in their order; what is drawn goes by `seed`.
+    pub fn once(language: Language, commands: Arc<[Command]>, seed: u64) -> Cycle {
+        Cycle { language, commands, random: Random::new(seed), next: (0, 0), repeats: false, word: Vec::new() }
     }
 
     /// All of them over and over.
-    pub fn over_and_over(language: Language, commands: Arc<[Command]>) -> Cycle {
-        Cycle { repeats: true, ..Cycle::once(language, commands) }
-    }
-
-    fn unexpected(&self, command: &Command, line: &[u8]) -> anyhow::Error {
-        let shown: Range<usize> = 0..command.request.len().min(80);
-        anyhow!(Unexpected {
-            command: command.request[shown].escape_ascii().to_string(),
-            line: line.to_vec(),
-            expected: Arc::clone(&command.answer),
-        })
+    pub fn over_and_over(language: Language, commands: Arc<[Command]>, seed: u64) -> Cycle {
+        Cycle { repeats: true, ..Cycle::once(language, commands, seed) }
     }
 }
 
@@ -104,16 +105,17 @@ impl Workload for Cycle {
 
     #[inline]
     fn begin(&mut self, out: &mut Vec<u8>) -> Option<Sent> {
-        if self.next == self.commands.len() {
+        if self.next.0 == self.commands.len() {
             if !self.repeats {
                 return None;
             }
-            self.next = 0;
+            self.next = (0, 0);
         }
-        let command = self.next;
-        out.extend_from_slice(&self.commands.get(command)?.request);
-        self.next += 1;
-        Some(Sent { command, skimmed: Skimmed::default() })
+        let (number, times) = self.next;
+        let command = self.commands.get(number)?;
+        command.request.write(times, &mut self.random, &mut self.word, out);
+        self.next = if times + 1 == command.times { (number + 1, 0) } else { (number, times + 1) };
+        Some(Sent { command: number, skimmed: Skimmed::default() })
     }
 
     fn reply(&mut self, pending: &mut Sent, input: &[u8], _: &mut Vec<u8>) -> Result<Reply> {
@@ -123,7 +125,11 @@ impl Workload for Cycle {
             let line = input.split(|byte| *byte == b'\r').next().unwrap_or_default();
             let command = &self.commands[pending.command];
             if !command.is_answered_by(line) {
-                return Err(self.unexpected(command, line));
+                return Err(anyhow!(Unexpected {
+                    command: command.name.clone(),
+                    line: line.to_vec(),
+                    expected: Arc::clone(&command.answer),
+                }));
             }
         }
         Ok(match len {
@@ -135,33 +141,41 @@ impl Workload for Cycle {
 
 #[cfg(test)]
 mod tests {
+    use super::super::requests::Piece;
     use super::*;
 
-    fn command(request: &str, answer: &str) -> Command {
-        Command { request: request.as_bytes().to_vec(), answer: answer.into() }
+    fn command(name: &str, times: u64, answer: &str) -> Command {
+        let request =
+            Request::plain(vec![Piece::Text(format!("{name} ")), Piece::Index(0), Piece::Text("\r\n".to_owned())]);
+        Command { name: name.to_owned(), request, times, answer: answer.into() }
     }
 
     #[test]
     fn commands_come_in_turn_and_their_answers_are_looked_at() {
-        let commands: Arc<[Command]> = [command("a\r\n", "+OK"), command("b\r\n", "*2"), command("c\r\n", ":*")].into();
-        let any = command("d\r\n", "*");
-        assert!(any.is_answered_by(b":1") && any.is_answered_by(b"*-1") && any.is_answered_by(b"99"));
-        assert!(!any.is_answered_by(b"-OOM") && !any.is_answered_by(b"SERVER_ERROR out of memory"));
-        let mut cycle = Cycle::over_and_over(Language::Resp, Arc::clone(&commands));
+        let commands: Arc<[Command]> = [command("a", 2, "+OK"), command("b", 1, "*2"), command("c", 1, ":*")].into();
+        let mut cycle = Cycle::over_and_over(Language::Resp, Arc::clone(&commands), 1);
         let mut out = Vec::new();
-        let mut sent: Vec<Sent> = (0..4).map(|_| cycle.begin(&mut out).expect("there is one")).collect();
-        assert_eq!(out, b"a\r\nb\r\nc\r\na\r\n");
+        let mut sent: Vec<Sent> = (0..5).map(|_| cycle.begin(&mut out).expect("there is one")).collect();
+        assert_eq!(out, b"a 0\r\na 1\r\nb 0\r\nc 0\r\na 0\r\n");
         let mut answer = |sent: &mut Sent, input: &[u8]| cycle.reply(sent, input, &mut Vec::new());
         let finished = |len| Reply::Finished { len, kind: 0, operations: 1 };
-        assert_eq!(answer(&mut sent[0], b"+OK\r\n*2\r\n").expect("it is right"), finished(5));
-        assert_eq!(answer(&mut sent[1], b"*2\r\n:1\r\n$2").expect("it is right"), Reply::Incomplete);
-        assert_eq!(answer(&mut sent[1], b"*2\r\n:1\r\n$2\r\nab\r\n:7").expect("it is right"), finished(16));
-        assert_eq!(answer(&mut sent[2], b":71\r\n").expect("it is right"), finished(5));
-        let wrong = answer(&mut sent[3], b"-ERR unknown command 'a'\r\n").expect_err("it is wrong");
+        assert_eq!(answer(&mut sent[1], b"+OK\r\n*2\r\n").expect("it is right"), finished(5));
+        assert_eq!(answer(&mut sent[2], b"*2\r\n:1\r\n$2").expect("it is right"), Reply::Incomplete);
+        assert_eq!(answer(&mut sent[2], b"*2\r\n:1\r\n$2\r\nab\r\n:7").expect("it is right"), finished(16));
+        assert_eq!(answer(&mut sent[3], b":71\r\n").expect("it is right"), finished(5));
+        let wrong = answer(&mut sent[4], b"-ERR unknown command 'a'\r\n").expect_err("it is wrong");
         let wrong = wrong.downcast_ref::<Unexpected>().expect("it says what came");
         assert!(wrong.is_unknown() && wrong.to_string().contains("by '-ERR unknown command \\'a\\''"), "{wrong}");
 
-        let mut once = Cycle::once(Language::Resp, commands);
-        assert_eq!(std::iter::from_fn(|| once.begin(&mut out)).count(), 3);
+        let mut once = Cycle::once(Language::Resp, commands, 1);
+        assert_eq!(std::iter::from_fn(|| once.begin(&mut out)).count(), 4);
+    }
+
+    #[test]
+    fn what_is_there_is_no_nothing_and_no_error() {
+        let is = |answer: &str, line: &[u8]| command("a", 1, answer).is_answered_by(line);
+        assert!(is("*", b":1") && is("*", b"*-1") && is("*", b"99") && !is("*", b"-OOM"));
+        assert!(!is("*", b"SERVER_ERROR out of memory") && is("$*", b"$0") && !is("$*", b"$-1"));
+        assert!(is("**", b"*0") && !is("**", b"*-1") && is(":*", b":-1") && is("$-1", b"$-1"));
     }
 }
