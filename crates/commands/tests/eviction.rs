@@ -195,7 +195,6 @@ fn who_writes_or_wants_to_is_an_access() {
     }
     for (words, keys) in [
         ("RPOPLPUSH list other", &["list", "other"][..]),
-        ("LMOVE list list LEFT RIGHT", &["list"]),
         ("SMOVE one two a", &["one", "two"]),
         ("SMOVE one two missing", &["one", "two"]),
         ("SPOP one 2", &["one"]),

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use tenon_journal::files::disk::sync_directory;
 
 /// Puts `text` in the place of a file: a reader, or a crash at any moment, finds the old text or the new one. Whoever does
 /// so at the same time has a file of his own; which text stays, the callers' locks decide.
@@ -23,7 +24,7 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
         file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
-        File::open(directory)?.sync_all()
+        sync_directory(directory)
     };
     let written = write();
     if written.is_err() {

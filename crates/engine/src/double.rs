@@ -1,5 +1,7 @@
 //! Numbers of clients as C's `strtod` reads them, in the three ways in which Redis asks it. Knows no command.
 
+use tenon_wire::resp::number::nearest_double;
+
 /// A number as `strtod` gives it: too large ones are infinite, too small ones zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Parsed {
@@ -111,7 +113,11 @@ fn parse_hex(text: &[u8]) -> Option<Parsed> {
             exponent += if behind_point { 0 } else { 4 };
         }
     }
-    seen.then(|| rounded(mantissa, exponent))
+    seen.then(|| {
+        let number = nearest_double(mantissa, exponent);
+        let fits = mantissa == 0 || number != 0.0 && number.is_finite();
+        Parsed { number, fits: if fits { Fits::Yes } else { Fits::No } }
+    })
 }
 
 /// The exponent of a hexadecimal number; far beyond every limit it does not matter by how much.
@@ -125,42 +131,6 @@ fn parse_power(text: &[u8]) -> Option<i64> {
     }
     let power = digits.iter().fold(0i64, |sum, digit| (sum * 10 + i64::from(digit - b'0')).min(1 << 40));
     Some(if negative { -power } else { power })
-}
-
-/// The double nearest to `mantissa * 2^exponent`, ties to even.
-fn rounded(mantissa: u64, exponent: i64) -> Parsed {
-    const LOWEST: i64 = -1074;
-    if mantissa == 0 {
-        return Parsed { number: 0.0, fits: Fits::Yes };
-    }
-    let bits = 64 - i64::from(mantissa.leading_zeros());
-    let top = exponent.saturating_add(bits - 1);
-    if top > 1023 {
-        return Parsed { number: f64::INFINITY, fits: Fits::No };
-    }
-    // The lowest bit that the double has.
-    let lowest = (top - 52).max(LOWEST);
-    let drop = lowest - exponent;
-    let kept = match drop {
-        ..=0 => u128::from(mantissa) << -drop,
-        1..=64 => {
-            let whole = u128::from(mantissa) >> drop;
-            let rest = u128::from(mantissa) - (whole << drop);
-            let half = 1u128 << (drop - 1);
-            whole + u128::from(rest > half || rest == half && whole & 1 == 1)
-        }
-        _ => 0,
-    };
-    // Both steps are exact: the first has at most 53 bits and a middling exponent, the second ends at the lowest bit.
-    let first = lowest / 2;
-    let number = kept as f64 * power_of_two(first) * power_of_two(lowest - first);
-    let fits = if number == 0.0 || number.is_infinite() { Fits::No } else { Fits::Yes };
-    Parsed { number, fits }
-}
-
-/// For exponents of normal doubles.
-fn power_of_two(exponent: i64) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 #[cfg(test)]

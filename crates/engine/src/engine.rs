@@ -476,7 +476,6 @@ impl Engine {
         self.read_clock(worker);
         self.follow_journal(worker);
         worker.client = NOBODY;
-        worker.answer_has_left();
         let next = if self.is_loading() {
             // Data that is not whole is left as it is.
             self.load_tick(worker)

@@ -291,6 +291,7 @@ impl Engine {
     /// Ends a turn of the worker's event loop: what it has appended is all for the moment.
     #[inline]
     pub fn end_turn(&self, worker: &mut Worker) {
+        worker.answer_has_left();
         if std::mem::take(&mut worker.has_appended)
             && let Some(journal) = &worker.journal.journal
         {

@@ -1,5 +1,7 @@
 //! Numbers to text and back as C does it: `%.Ng` and `strtod`. Knows no Lua.
 
+use tenon_wire::resp::number::nearest_double;
+
 /// Appends what `printf("%.<precision>g")` writes.
 pub fn write_g(out: &mut Vec<u8>, value: f64, precision: usize) {
     let precision = precision.max(1);
@@ -85,14 +87,20 @@ fn nan_payload(text: &[u8]) -> usize {
 
 /// The digits behind `0x`, with point and exponent of two.
 fn read_hex(text: &[u8]) -> Option<(f64, usize)> {
-    let (mut value, mut len, mut power, mut digits) = (0.0_f64, 0, 0_i32, 0);
+    let (mut mantissa, mut len, mut power, mut digits) = (0_u64, 0, 0_i64, 0);
     let mut behind_point = false;
     while let Some(&byte) = text.get(len) {
         match (byte as char).to_digit(16) {
             Some(digit) => {
-                value = value * 16.0 + f64::from(digit);
                 digits += 1;
-                power -= if behind_point { 4 } else { 0 };
+                let has_room = mantissa >> 60 == 0;
+                power += match (has_room, behind_point) {
+                    (true, true) => -4,
+                    (false, false) => 4,
+                    (true, false) | (false, true) => 0,
+                };
+                // Whether anything is lost is all that rounding has to know.
+                mantissa = if has_room { mantissa << 4 | u64::from(digit) } else { mantissa | u64::from(digit != 0) };
             }
             None if byte == b'.' && !behind_point => behind_point = true,
             None => break,
@@ -109,12 +117,12 @@ fn read_hex(text: &[u8]) -> Option<(f64, usize)> {
         if count > 0 {
             let said = text[from..from + count]
                 .iter()
-                .fold(0_i32, |sum, digit| sum.saturating_mul(10).saturating_add(i32::from(digit - b'0')));
+                .fold(0_i64, |sum, digit| sum.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
             power = power.saturating_add(if text.get(len + 1) == Some(&b'-') { -said } else { said });
             len = from + count;
         }
     }
-    Some((value * 2.0_f64.powi(power), len))
+    Some((nearest_double(mantissa, power), len))
 }
 
 #[cfg(test)]
@@ -153,7 +161,7 @@ mod tests {
 
     #[test]
     fn reads_as_strtod_does() {
-        let cases: [(&str, Option<(f64, usize)>); 14] = [
+        let cases: [(&str, Option<(f64, usize)>); 20] = [
             ("12x", Some((12.0, 2))),
             ("-1.5e3,", Some((-1500.0, 6))),
             ("1e", Some((1.0, 1))),
@@ -166,6 +174,13 @@ mod tests {
             ("0x1F", Some((31.0, 4))),
             ("0x", Some((0.0, 1))),
             ("0x1.8p1]", Some((3.0, 7))),
+            // Rounded once, however many digits there are: as glibc does it.
+            ("0x8000000000000401", Some((9_223_372_036_854_777_856.0, 18))),
+            ("0x10000000000000800001", Some((75_557_863_725_914_340_524_032.0, 22))),
+            ("0xb36d670b2a7974e", Some((808_068_962_681_591_680.0, 17))),
+            ("0x1p-1074", Some((5e-324, 9))),
+            ("0x3p-1070", Some((2.371_515_100_038e-322, 9))),
+            ("0x1p99999999999999999999", Some((f64::INFINITY, 24))),
             ("Infinityx", Some((f64::INFINITY, 8))),
             ("1e999", Some((f64::INFINITY, 5))),
         ];

@@ -16,6 +16,7 @@ use crate::signals::{self, Signal};
 use crate::supervisor::Supervisor;
 use crate::syslog;
 use crate::tls::Tls;
+use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
@@ -166,6 +167,10 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     // memcached needs no file there, and may be where its user is not let in.
     if !config.is_memcached() {
         works?;
+    }
+    if config.disable_thp() {
+        // Where that cannot be had they stay as they are.
+        let _ = rustix::thread::disable_transparent_huge_pages(true);
     }
     // What only root may do comes first, and what starts threads comes after.
     let lowered = fit_maxclients(&config)?;
@@ -340,7 +345,7 @@ fn serve_logged(
     tracing::info!(
         "ended; {}",
         match (well, &closed) {
-            (false, _) => "a thread had panicked",
+            (false, _) => "a thread could not go on",
             (true, Err(_)) => "the append-only file lacks its end",
             (true, Ok(())) => "good bye",
         }
@@ -354,13 +359,23 @@ fn serve_logged(
 fn rest_until(engine: &Engine, wait: impl FnOnce() -> bool + Send) -> bool {
     let mut worker = engine.worker(engine.workers());
     let (here, has_ended) = (std::thread::current(), AtomicBool::new(false));
+    // Whoever gets it waits.
+    let wait = Mutex::new(Some(wait));
+    let wait = || wait.lock().take().is_some_and(|wait| wait());
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| {
+        let waiting = || {
             let well = wait();
             has_ended.store(true, Ordering::Release);
             here.unpark();
             well
-        });
+        };
+        let waiter = match std::thread::Builder::new().name("tenon-waiter".to_owned()).spawn_scoped(scope, waiting) {
+            Ok(waiter) => waiter,
+            Err(error) => {
+                tracing::warn!("no thread can be had to look after what was loaded: {error}");
+                return wait();
+            }
+        };
         while !has_ended.load(Ordering::Acquire) && !waiter.is_finished() {
             std::thread::park_timeout(engine.rest(&mut worker));
         }

@@ -3,10 +3,10 @@
 //! SIGTERM and SIGINT ask for a graceful shutdown; a second SIGINT ends the process at once, with Redis's words.
 //! SIGUSR1 is as SIGTERM to who was started as memcached, and has no handler else, as with Redis.
 //! SIGHUP never ends it: the log file is opened anew, so that it can be rotated. SIGPIPE is ignored by Rust's runtime,
-//! and no send raises it.
+//! and no send raises it. Nor does SIGXFSZ: who writes more than a limit on the size of files lets is told so (EFBIG).
 
 use crate::shutdown::Shutdown;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::thread;
 
@@ -38,7 +38,7 @@ pub fn listen(
     on_insist: impl Fn() + Send + 'static,
     mut on_hangup: impl FnMut() + Send + 'static,
 ) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ])?;
     if like == Like::Memcached {
         signals.add_signal(SIGUSR1)?;
     }
@@ -49,6 +49,8 @@ pub fn listen(
                     tracing::info!("Received SIGHUP, opening the log file anew");
                     on_hangup();
                 }
+                // Whoever has written says what it came to.
+                SIGXFSZ => {}
                 SIGINT if shutdown.is_requested() || is_ending() => {
                     tracing::warn!("You insist... exiting now.");
                     on_insist();

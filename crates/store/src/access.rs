@@ -10,9 +10,9 @@ const CLOCK_MASK: u32 = 0xff_ffff;
 const AHEAD_MAX_S: u32 = 3_600;
 /// The longest time since an access that can be told, in seconds.
 const IDLE_MAX_S: u32 = CLOCK_MASK - AHEAD_MAX_S;
-/// Seconds of an idle time that is given (RESTORE's IDLETIME, a file's), at most: what is longer would seem to be used just now,
-/// and what is hardly shorter would before long.
-const IDLE_GIVEN_MAX_S: u32 = CLOCK_MASK / 2;
+/// Seconds of an idle time that is given (RESTORE's IDLETIME, a file's), at most, 164 days: what is longer would seem to be used
+/// just now, and what is hardly shorter would before long. This has thirty days until then.
+const IDLE_GIVEN_MAX_S: u32 = IDLE_MAX_S - 30 * 86_400;
 /// The counter of a new key, so that it is not the first to go.
 const LFU_INITIAL: u8 = 5;
 

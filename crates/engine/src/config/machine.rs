@@ -21,7 +21,7 @@ impl Machine {
         let directory = std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_else(|_| "/".into());
         Self {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            memory_bytes: memory_bytes(Path::new("/")).into_iter().chain(installed_memory()).min(),
+            memory_bytes: memory_bytes(Path::new("/")).or_else(installed_memory),
             directory,
         }
     }
@@ -32,10 +32,24 @@ impl Machine {
         Self { cores, memory_bytes: None, directory: "/".into() }
     }
 
+    /// How much data there may be where nothing else is said, in bytes: most of the memory. The log's records wait in 8 MiB that
+    /// are no data and that a container pays for: where it is small, those are left out first.
+    pub fn memory_for_data(&self) -> Option<u64> {
+        const SMALL: u64 = 128 << 20;
+        const LOG: u64 = 10 << 20;
+        let bytes = self.memory_bytes?;
+        let left = if bytes < SMALL { bytes.saturating_sub(LOG) } else { bytes };
+        Some(percent_of(80, left).max(1 << 20))
+    }
+
     /// So many percent of the memory, in bytes.
     pub fn percent_of_memory(&self, percent: u64) -> Option<u64> {
-        self.memory_bytes.map(|bytes| (u128::from(bytes) * u128::from(percent) / 100) as u64)
+        self.memory_bytes.map(|bytes| percent_of(percent, bytes))
     }
+}
+
+fn percent_of(percent: u64, bytes: u64) -> u64 {
+    (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
 /// The least limit found below `root`, which is `/` but in tests.
@@ -47,7 +61,7 @@ fn memory_bytes(root: &Path) -> Option<u64> {
     [ram, cgroup].into_iter().flatten().min()
 }
 
-/// RAM as the kernel tells it to whoever has no /proc.
+/// RAM as the kernel tells it to whoever has no /proc. It cannot say that it does not: it is asked only then.
 fn installed_memory() -> Option<u64> {
     let info = rustix::system::sysinfo();
     Some(info.totalram.checked_mul(info.mem_unit.into())?).filter(|&bytes| bytes > 0)
@@ -112,6 +126,14 @@ mod tests {
         let bytes = memory_bytes(&root);
         let _ = fs::remove_dir_all(&root);
         bytes
+    }
+
+    #[test]
+    fn data_leaves_the_log_its_place_where_there_is_little() {
+        let for_data = |memory_bytes| Machine { memory_bytes, ..Machine::of_cores(1) }.memory_for_data();
+        assert_eq!((for_data(None), for_data(Some(1_000_000_000))), (None, Some(800_000_000)));
+        assert_eq!(for_data(Some(48 << 20)), Some(percent_of(80, 38 << 20)));
+        assert_eq!(for_data(Some(4 << 20)), Some(1 << 20), "some there must be");
     }
 
     const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal:       16000000 kB\nMemFree: 1 kB\n");

@@ -104,8 +104,8 @@ settings! {
     maxmemory: u64 {
         name: "maxmemory", kind: Kind::MemoryOrPercent, group: Group::Memory,
         initial: OfMachine {
-            text: "80% of the memory the process may use (RAM and cgroup limits counted)",
-            of: |machine| machine.percent_of_memory(80).unwrap_or(0).to_string(),
+            text: "80% of the memory the process may use (RAM and cgroup limits counted); in less than 128 MiB, 80% of what is over 10 MiB, where the log has a place",
+            of: |machine| machine.memory_for_data().unwrap_or(0).to_string(),
         }
     }
     /// Whether maxmemory counts what the server itself took at its start, about half a megabyte, as Redis does; memcached's
@@ -639,10 +639,10 @@ settings! {
         name: "proc-title-template", initial: Is("{title} {listen-addr} {server-mode}"), group: Group::Compatibility,
         support: Support::NoEffect("The process keeps its title.")
     }
-    /// Whether transparent huge pages are switched off for the process.
+    /// Whether transparent huge pages are switched off for the process: where the system gives them to all, each thing that was
+    /// freed keeps much more of its memory.
     disable_thp: bool {
-        name: "disable-thp", kind: Kind::Bool, initial: Is("yes"), at: At::Start, group: Group::Compatibility,
-        support: Support::NoEffect("Tenon never forks, so it leaves huge pages to the system.")
+        name: "disable-thp", kind: Kind::Bool, initial: Is("yes"), at: At::Start, group: Group::Memory
     }
     /// Whether jemalloc frees in the background.
     jemalloc_bg_thread: bool {

@@ -76,8 +76,7 @@ impl Files for Disk {
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        fs::File::open(path)?.sync_all()
+        sync_directory(path)
     }
 
     fn hold_directory(&self, path: &Path) -> io::Result<Option<Hold>> {
@@ -103,6 +102,23 @@ impl Files for Disk {
         let mut bytes = vec![0; len];
         file.read_exact_at(&mut bytes, whole - len as u64)?;
         Ok(bytes)
+    }
+}
+
+/// Brings a directory's names to the disk, where its file system can do that: some know no such thing, as Redis expects, too.
+///
+/// # Errors
+/// What the system says: of a disk that fails, of a directory that is not there.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    where_it_can_be(fs::File::open(path)?.sync_all())
+}
+
+fn where_it_can_be(synced: io::Result<()>) -> io::Result<()> {
+    let cannot = [Errno::INVAL, Errno::BADF].map(|errno| Some(errno.raw_os_error()));
+    match synced {
+        Err(error) if cannot.contains(&error.raw_os_error()) => Ok(()),
+        synced => synced,
     }
 }
 

@@ -141,7 +141,7 @@ impl<M> Running<M> {
         &self.listening
     }
 
-    /// Waits until shutdown was requested and all threads have ended. `false` if one of them ended by a panic.
+    /// Waits until shutdown was requested and all threads have ended. `false` if one of them ended by a panic, or could not go on.
     pub fn wait(self) -> bool {
         self.threads.into_iter().map(JoinHandle::join).fold(true, |well, joined| well & joined.is_ok())
     }
@@ -326,6 +326,8 @@ fn in_good_order<S: Service>(place: Place<'_, S>, run: impl FnOnce() -> std::io:
         Ok(Err(error)) => {
             tracing::error!(worker = index, %error, "the event loop failed; shutting down");
             shutdown.request(Duration::ZERO);
+            // Who waits for the threads is to know that this one has not ended well.
+            resume_unwind(Box::new(error));
         }
         Err(panic) => {
             tracing::error!(worker = index, "a bug made the event loop panic; shutting down");

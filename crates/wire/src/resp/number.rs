@@ -1,4 +1,5 @@
-//! Decimal integers as RESP writes them: no sign but `-`, no leading zero, no blank. Knows no framing.
+//! Decimal integers as RESP writes them: no sign but `-`, no leading zero, no blank; and what hexadecimal numbers of others
+//! amount to. Knows no framing.
 
 /// The integer that `digits` is, when it is written in the one way Redis's `string2ll` takes.
 pub fn parse_i64(digits: &[u8]) -> Option<i64> {
@@ -80,6 +81,41 @@ pub(super) fn short_count(input: &[u8], sigil: u8) -> Option<(usize, usize)> {
     plain.then(|| (digits.iter().fold(0, |count, digit| count * 10 + usize::from(digit - b'0')), 1 + len))
 }
 
+/// The double nearest to `mantissa * 2^exponent`, ties to even; infinity where that is beyond all. Of a longer mantissa the
+/// lowest bit may stand for all that was left out.
+pub fn nearest_double(mantissa: u64, exponent: i64) -> f64 {
+    const LOWEST: i64 = -1074;
+    if mantissa == 0 {
+        return 0.0;
+    }
+    let bits = 64 - i64::from(mantissa.leading_zeros());
+    let top = exponent.saturating_add(bits - 1);
+    if top > 1023 {
+        return f64::INFINITY;
+    }
+    // The lowest bit that the double has.
+    let lowest = top.saturating_sub(52).max(LOWEST);
+    let drop = lowest.saturating_sub(exponent);
+    let kept = match drop {
+        ..=0 => u128::from(mantissa) << -drop,
+        1..=64 => {
+            let whole = u128::from(mantissa) >> drop;
+            let rest = u128::from(mantissa) - (whole << drop);
+            let half = 1u128 << (drop - 1);
+            whole + u128::from(rest > half || rest == half && whole & 1 == 1)
+        }
+        _ => 0,
+    };
+    // Both steps are exact: the first has at most 53 bits and a middling exponent, the second ends at the lowest bit.
+    let first = lowest / 2;
+    kept as f64 * power_of_two(first) * power_of_two(lowest - first)
+}
+
+/// For exponents of normal doubles.
+fn power_of_two(exponent: i64) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +146,27 @@ mod tests {
         ];
         for text in bad {
             assert_eq!(parse_i64(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_double_is_rounded_once() {
+        for (mantissa, exponent, double) in [
+            (1, 0, 1.0),
+            (0, i64::MAX, 0.0),
+            (0x8000_0000_0000_0401, 0, 9_223_372_036_854_777_856.0),
+            ((1 << 53) + 1, 0, 9_007_199_254_740_992.0),
+            ((1 << 53) + 3, 0, 9_007_199_254_740_996.0),
+            (1, -1074, 5e-324),
+            (1, -1075, 0.0),
+            (3, -1076, 5e-324),
+            (3, -1070, 2.371_515_100_038e-322),
+            (u64::MAX, 960, f64::INFINITY),
+            (1, 1023, 8.988_465_674_311_58e307),
+            (1, i64::MAX, f64::INFINITY),
+            (1, i64::MIN, 0.0),
+        ] {
+            assert_eq!(nearest_double(mantissa, exponent), double, "{mantissa:x} {exponent}");
         }
     }
 

@@ -68,8 +68,9 @@ pub(super) fn transfer(
 ) -> Result<Option<Effect>, CmdError> {
     let limits = cx.engine().list_limits();
     let mut source = cx.key(args.get(1));
-    // It is an access when it is popped from.
-    let Some(slot) = source.find() else { return Ok(None) };
+    // It is an access when it is popped from; of one list both count, as with Redis.
+    let found = if args.get(1) == args.get(2) { source.find_for_write() } else { source.find() };
+    let Some(slot) = found else { return Ok(None) };
     let item = source.collection::<List>(slot)?.end(from).expect("no list in a keyspace is empty");
     let element = item.to_vec();
     if args.get(1) == args.get(2) {
