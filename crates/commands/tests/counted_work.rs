@@ -122,3 +122,15 @@ fn a_stream_is_written_and_read_in_counted_parts() {
     let (steps, _) = steps_of(&mut server, &restore);
     assert!(steps > 2.0 - SPARE, "RESTORE: {steps} steps for an element");
 }
+
+#[test]
+fn prefixes_that_a_client_is_told_of_are_counted() {
+    let mut server = server();
+    let prefixes = (0..LEN).flat_map(|number| ["PREFIX".into(), format!("prefix{number:06}:").into_bytes()]);
+    let on: Vec<Vec<u8>> = words("CLIENT TRACKING ON BCAST").into_iter().chain(prefixes).collect();
+    // They are held against each other, and noted.
+    for (command, at_least) in [(on, 2), (words("CLIENT TRACKING OFF"), 1)] {
+        let (steps, _) = steps_of(&mut server, &command);
+        assert!(steps > f64::from(at_least) - SPARE, "{at_least}: {steps} steps for a prefix");
+    }
+}

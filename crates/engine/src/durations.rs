@@ -62,22 +62,20 @@ impl Durations {
 }
 
 /// The calls of several threads by duration.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DurationCounts {
+    /// Up to the last block that has calls: zeros for all of them are so long that they would have pages of their own, fresh ones each
+    /// time that somebody asks.
     buckets: Vec<u64>,
     total: u64,
-}
-
-impl Default for DurationCounts {
-    fn default() -> DurationCounts {
-        DurationCounts { buckets: vec![0; BLOCKS * BUCKETS], total: 0 }
-    }
 }
 
 impl DurationCounts {
     /// Adds what one thread has counted.
     pub fn add(&mut self, durations: &Durations) {
         for (number, block) in durations.blocks() {
+            let end = (number + 1) * BUCKETS;
+            self.buckets.resize(end.max(self.buckets.len()), 0);
             for (sum, counter) in self.buckets[number * BUCKETS..].iter_mut().zip(block) {
                 let count = counter.get();
                 *sum += count;
@@ -111,7 +109,7 @@ impl DurationCounts {
         for power in 10..=30 {
             let (block, place) = if power < 30 { bucket_of(1 << power) } else { (BLOCKS - 1, BUCKETS - 1) };
             let until = block * BUCKETS + place;
-            let more: u64 = self.buckets[from..=until].iter().sum();
+            let more: u64 = self.buckets.iter().take(until + 1).skip(from).sum();
             from = until + 1;
             if more > 0 {
                 cumulative += more;

@@ -31,6 +31,7 @@ pub mod flush;
 pub mod flush_schedule;
 mod following;
 pub mod held;
+mod high_water;
 pub mod hotkeys;
 pub mod info;
 pub mod journal;

@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::clients::Client;
 use crate::clock::monotonic_ns;
 use crate::engine::Engine;
+use crate::high_water::HighWater;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -34,6 +35,18 @@ pub struct LoggedCommand {
 struct Log {
     next_id: u64,
     entries: VecDeque<LoggedCommand>,
+    most: HighWater,
+}
+
+impl Log {
+    /// Keeps the last `len` entries, and little room beside theirs.
+    fn truncate(&mut self, len: usize) {
+        self.most.rise(self.entries.len());
+        self.entries.truncate(len);
+        if let Some(room) = self.most.fall(self.entries.len()) {
+            self.entries.shrink_to(room);
+        }
+    }
 }
 
 /// The log.
@@ -60,7 +73,7 @@ impl CommandLog {
             remote: client.info.remote.clone(),
             name: client.name.lock().clone(),
         });
-        log.entries.truncate(usize::try_from(max_len).unwrap_or(usize::MAX));
+        log.truncate(usize::try_from(max_len).unwrap_or(usize::MAX));
     }
 
     /// The last `count` commands, newest first.
@@ -80,7 +93,7 @@ impl CommandLog {
 
     /// Forgets them.
     pub fn clear(&self) {
-        self.0.lock().entries.clear();
+        self.0.lock().truncate(0);
     }
 }
 
@@ -164,9 +177,9 @@ mod tests {
     use super::*;
     use crate::args::OwnedArgs;
     use crate::clients::{ClientInfo, Clients, ConnectionKey, Dialect};
+    use std::sync::Arc;
 
-    #[test]
-    fn secrets_are_not_shown() {
+    fn client() -> Arc<Client> {
         let info = ClientInfo {
             key: ConnectionKey { worker: 0, index: 0, generation: 0 },
             dialect: Dialect::Resp,
@@ -175,8 +188,28 @@ mod tests {
             fd: 3,
             unix: false,
         };
-        let client = Clients::default().add(info, 0);
+        Clients::default().add(info, 0)
+    }
+
+    #[test]
+    fn the_room_of_a_long_log_goes_with_it() {
+        const ENTRIES: u64 = 10_000;
+        let (client, args) = (client(), OwnedArgs::new(["PING"]));
         let log = CommandLog::default();
+        let add = |times, max_len| (0..times).for_each(|_| log.add(0, 1, &args.view(), &[], &client, max_len));
+        let room = || log.0.lock().entries.capacity();
+        add(ENTRIES, ENTRIES);
+        assert!(room() >= ENTRIES as usize);
+        add(1, 10);
+        assert!(log.len() == 10 && room() < 100, "{}", room());
+        add(ENTRIES, ENTRIES);
+        log.clear();
+        assert!(log.is_empty() && room() < 100, "{}", room());
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let (client, log) = (client(), CommandLog::default());
         let args = OwnedArgs::new(["HELLO", "3", "AUTH", "default", "s3cret"]);
         // An index beyond the arguments is one of a command that ran within EXEC.
         log.add(0, 1, &args.view(), &[3, 4, 9], &client, 10);

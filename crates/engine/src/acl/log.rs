@@ -1,6 +1,7 @@
 //! The log of what was refused: to whom, why, and how often. Knows no rule.
 
 use super::denial::{Context, Reason};
+use crate::high_water::HighWater;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,6 +49,18 @@ struct Log {
     next_id: u64,
     /// The latest first.
     entries: VecDeque<LogEntry>,
+    most: HighWater,
+}
+
+impl Log {
+    /// Keeps the latest `len` entries, and little room beside theirs.
+    fn truncate(&mut self, len: usize) {
+        self.most.rise(self.entries.len());
+        self.entries.truncate(len);
+        if let Some(room) = self.most.fall(self.entries.len()) {
+            self.entries.shrink_to(room);
+        }
+    }
 }
 
 /// The log.
@@ -74,7 +87,7 @@ impl AclLog {
             }
         };
         log.entries.push_front(latest);
-        log.entries.truncate(max_len);
+        log.truncate(max_len);
     }
 
     /// The latest entries, the last one first.
@@ -84,7 +97,7 @@ impl AclLog {
 
     /// Forgets all entries; their numbers go on.
     pub fn clear(&self) {
-        self.log.lock().entries.clear();
+        self.log.lock().truncate(0);
     }
 
     /// How often something was refused for this reason, since the start.
@@ -153,5 +166,20 @@ mod tests {
         }
         log.add(entry("1", 0), 128);
         assert_eq!(log.last(1)[0].count, 1, "only the latest ten are looked at");
+    }
+
+    #[test]
+    fn the_room_of_a_long_log_goes_with_it() {
+        const ENTRIES: usize = 10_000;
+        let log = AclLog::default();
+        let add = |times: usize, max_len| (0..times).for_each(|number| log.add(entry(&number.to_string(), 0), max_len));
+        let room = || log.log.lock().entries.capacity();
+        add(ENTRIES, ENTRIES);
+        assert!(room() >= ENTRIES);
+        add(1, 10);
+        assert!(shown(&log).len() == 10 && room() < 100, "{}", room());
+        add(ENTRIES, ENTRIES);
+        log.clear();
+        assert!(shown(&log).is_empty() && room() < 100, "{}", room());
     }
 }

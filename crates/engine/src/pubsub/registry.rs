@@ -2,6 +2,7 @@
 
 use crate::clients::Client;
 use crate::engine::Engine;
+use crate::high_water::HighWater;
 use crate::outbox::Parcel;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -39,19 +40,11 @@ type Subscribers = BTreeMap<u64, Arc<Client>>;
 /// gets a channel's messages in one order.
 type Stripe = Mutex<Names>;
 
-/// Room for so many names is always kept.
-const NAMES_KEPT: usize = 32;
-/// A table that had so many times as many names is made smaller, to twice as many as it has: what that takes, the names that
-/// went have paid for.
-const NAMES_BEFORE_MAX: usize = 8;
-
 /// Channels or patterns, and who is subscribed to them.
 #[derive(Default)]
 struct Names {
     by_name: HashMap<Box<[u8]>, Subscribers>,
-    /// The most names since the table was made smaller. What the table itself says of its room falls with each name that
-    /// goes.
-    most: usize,
+    most: HighWater,
 }
 
 impl Names {
@@ -60,7 +53,7 @@ impl Names {
         let subscribers = self.by_name.entry(name.into()).or_default();
         let is_new = subscribers.is_empty();
         subscribers.insert(client.id, Arc::clone(client));
-        self.most = self.most.max(self.by_name.len());
+        self.most.rise(self.by_name.len());
         is_new
     }
 
@@ -72,10 +65,8 @@ impl Names {
             return false;
         }
         self.by_name.remove(name);
-        let wanted = (2 * self.by_name.len()).max(NAMES_KEPT);
-        if self.most / NAMES_BEFORE_MAX >= self.by_name.len() && self.most > wanted {
-            self.by_name.shrink_to(wanted);
-            self.most = wanted;
+        if let Some(room) = self.most.fall(self.by_name.len()) {
+            self.by_name.shrink_to(room);
         }
         true
     }
@@ -248,32 +239,23 @@ mod tests {
         let engine = Engine::new(Config::new(Machine::of_cores(1)), &[], 1);
         let mut listener = session(&engine);
         let names: Vec<String> = (0..CHANNELS).map(|number| format!("channel {number}")).collect();
-        let facts = |topic| {
-            let of = |names: &Names| (names.by_name.capacity(), names.most);
-            let each: Vec<(usize, usize)> = match topic {
-                Topic::Pattern => vec![of(&engine.pubsub.patterns.read())],
-                Topic::Channel => engine.pubsub.global.stripes.iter().map(|stripe| of(&stripe.lock())).collect(),
-                Topic::ShardChannel => engine.pubsub.shard.stripes.iter().map(|stripe| of(&stripe.lock())).collect(),
-            };
-            each.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        let room = |topic| -> usize {
+            let of = |names: &Names| names.by_name.capacity();
+            match topic {
+                Topic::Pattern => of(&engine.pubsub.patterns.read()),
+                Topic::Channel => engine.pubsub.global.stripes.iter().map(|stripe| of(&stripe.lock())).sum(),
+                Topic::ShardChannel => engine.pubsub.shard.stripes.iter().map(|stripe| of(&stripe.lock())).sum(),
+            }
         };
         for topic in Topic::ALL {
             for name in &names {
                 engine.subscribe(&mut listener, topic, name.as_bytes());
             }
-            assert!(facts(topic).0 >= CHANNELS);
-            let (mut changes, mut before) = (0, facts(topic).1);
+            assert!(room(topic) >= CHANNELS);
             for name in &names {
                 engine.unsubscribe(&mut listener, topic, name.as_bytes());
-                if topic == Topic::Pattern {
-                    changes += usize::from(facts(topic).1 != before);
-                    before = facts(topic).1;
-                }
             }
-            let (room, most) = facts(topic);
-            assert!(room <= 2 * STRIPES * NAMES_KEPT, "{room}");
-            assert!(most <= STRIPES * NAMES_KEPT, "{most}");
-            assert!(changes < 10, "made smaller {changes} times");
+            assert!(room(topic) <= 64 * STRIPES, "{}", room(topic));
         }
         engine.end_session(&mut listener);
     }

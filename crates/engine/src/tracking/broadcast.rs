@@ -1,5 +1,6 @@
 //! Prefixes of which every change is told, whoever has read what. Knows no message.
 
+use crate::high_water::HighWater;
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +15,7 @@ pub(super) struct Prefixes {
 #[derive(Default)]
 struct Inner {
     listeners: HashMap<Box<[u8]>, BTreeSet<u64>>,
+    most: HighWater,
     /// How many prefixes there are of each length: only so many beginnings of a key need be looked up.
     lengths: BTreeMap<usize, usize>,
 }
@@ -35,7 +37,9 @@ impl Prefixes {
             *inner.lengths.entry(prefix.len()).or_default() += 1;
         }
         inner.listeners.entry(prefix.into()).or_default().insert(client);
-        self.count.store(inner.listeners.len(), Ordering::Relaxed);
+        let count = inner.listeners.len();
+        inner.most.rise(count);
+        self.count.store(count, Ordering::Relaxed);
     }
 
     pub(super) fn remove(&self, prefix: &[u8], client: u64) {
@@ -48,6 +52,10 @@ impl Prefixes {
             *of_length -= 1;
             if *of_length == 0 {
                 inner.lengths.remove(&prefix.len());
+            }
+            let count = inner.listeners.len();
+            if let Some(room) = inner.most.fall(count) {
+                inner.listeners.shrink_to(room);
             }
         }
         self.count.store(inner.listeners.len(), Ordering::Relaxed);
@@ -112,5 +120,18 @@ mod tests {
         }
         assert_eq!(prefixes.count(), 0);
         assert!(prefixes.matching(&changes).is_empty());
+    }
+
+    #[test]
+    fn the_room_of_many_prefixes_goes_with_them() {
+        const PREFIXES: usize = 50_000;
+        let prefixes = Prefixes::default();
+        let names: Vec<String> = (0..PREFIXES).map(|number| format!("prefix {number}")).collect();
+        names.iter().for_each(|name| prefixes.add(name.as_bytes(), 1));
+        prefixes.add(b"one of another", 2);
+        assert!(prefixes.inner.read().listeners.capacity() >= PREFIXES);
+        names.iter().for_each(|name| prefixes.remove(name.as_bytes(), 1));
+        assert!(prefixes.inner.read().listeners.capacity() < 100);
+        assert!(prefixes.has_one_of(b"one of another's") && prefixes.count() == 1);
     }
 }

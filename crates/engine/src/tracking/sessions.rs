@@ -6,6 +6,7 @@ use crate::session::{Roles, Session};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tenon_ds::progress;
 
 /// What a prefix takes beside its own bytes, which are there twice, as measured with 20,000.
 const PREFIX: usize = 210;
@@ -32,7 +33,7 @@ pub struct SessionTracking {
     pub tracker: Arc<Tracker>,
     /// Whether CLIENT CACHING was said just before.
     pub caching: Caching,
-    /// The prefixes of which all changes are told.
+    /// The prefixes of which all changes are told. The empty one joins whichever there are; else none is the beginning of another.
     pub prefixes: BTreeSet<Box<[u8]>>,
 }
 
@@ -50,7 +51,7 @@ impl SessionTracking {
 
 impl Engine {
     /// Begins to tell a session of changes, or goes on in another way. With `Mode::Broadcast` the prefixes join those
-    /// there are; none means every key.
+    /// there are, of which none overlaps with them; none means every key.
     pub fn start_tracking<'a>(
         &self,
         session: &mut Session,
@@ -76,6 +77,7 @@ impl Engine {
             let mut prefixes = prefixes.peekable();
             let every_key = prefixes.peek().is_none().then_some(&b""[..]);
             for prefix in prefixes.chain(every_key) {
+                progress::count(1);
                 self.tracking.prefixes.add(prefix, client);
                 if tracking.prefixes.insert(prefix.into()) {
                     session.client.names_bytes.fetch_add(bytes_of(prefix), Ordering::Relaxed);
@@ -90,7 +92,10 @@ impl Engine {
         let Some(tracking) = session.tracking.take() else { return };
         let client = session.client.id;
         self.tracking.remove(client);
-        tracking.prefixes.iter().for_each(|prefix| self.tracking.prefixes.remove(prefix, client));
+        for prefix in &tracking.prefixes {
+            progress::count(1);
+            self.tracking.prefixes.remove(prefix, client);
+        }
         let bytes = tracking.prefixes.iter().map(|prefix| bytes_of(prefix)).sum();
         session.client.names_bytes.fetch_sub(bytes, Ordering::Relaxed);
         session.set_role(Roles::TRACKER, false);

@@ -51,8 +51,8 @@ pub fn dump(value: ValueRef<'_>, client_flags: u32) -> Vec<u8> {
         _ => 0,
     };
     progress::count_bytes(len);
-    // It, and what is compressed.
-    progress::will_take(2 * len);
+    // It is compressed where it is to stand.
+    progress::will_take(len);
     let mut payload = Vec::with_capacity(len + PAYLOAD_BESIDE);
     let mut writer = Writer::new(&mut payload, Compression::Quick);
     writer.byte(kind_of(value));

@@ -16,6 +16,7 @@
 mod port;
 mod receiving;
 mod ring;
+mod shared;
 
 use super::inbox::Waker;
 use super::io::{Event, Io, Received};
@@ -26,6 +27,7 @@ use ring::{Completion, Kind, Own, Ring};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
+use shared::Shared;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,11 +62,8 @@ pub(super) struct Uring {
     ports: Vec<Option<Box<Port>>>,
     free: Vec<u32>,
     waker: Arc<OwnedFd>,
-    /// What others watch, too, and its token, by the tag of the wait for it. What is not watched any more leaves its place
-    /// empty, as the end of that wait is still to come.
-    shared: Vec<Option<(OwnedFd, u64)>>,
-    /// Those to wait for anew.
-    shared_seen: Vec<u32>,
+    /// What others watch, too.
+    shared: Shared,
     /// Ports whose bytes came with the last wait; those whose receive is to end, and those that have staged output.
     arrived: Vec<u32>,
     behind: Vec<u32>,
@@ -128,16 +127,14 @@ impl Io for Uring {
     }
 
     fn watch(&mut self, fd: &impl AsFd, token: u64) -> std::io::Result<()> {
-        self.shared_seen.push(self.shared.len() as u32);
-        self.shared.push(Some((fd.as_fd().try_clone_to_owned()?, token)));
+        self.shared.add(fd.as_fd().try_clone_to_owned()?, token);
         Ok(())
     }
 
     fn unwatch(&mut self, _: &impl AsFd, token: u64) {
-        let is_meant = |shared: &Option<(OwnedFd, u64)>| shared.as_ref().is_some_and(|(_, watched)| *watched == token);
-        if let Some(index) = self.shared.iter().position(is_meant) {
-            self.shared[index] = None;
-            self.ring.cancel(Kind::Shared, index as u32);
+        // Before any wait that is begun in the same place: what is queued begins in its order.
+        if let Some(tag) = self.shared.remove(token) {
+            self.ring.cancel(Kind::Shared, tag);
         }
     }
 
@@ -148,11 +145,9 @@ impl Io for Uring {
     fn wait(&mut self, timeout: Duration) -> std::io::Result<usize> {
         self.put_aside();
         self.begin_sends();
-        for tag in self.shared_seen.drain(..) {
-            if let Some((fd, _)) = &self.shared[tag as usize] {
-                self.ring.poll(fd, Kind::Shared, poll_bits(PollFlags::IN) | EXCLUSIVE, tag);
-            }
-        }
+        self.shared.begin_waits(|fd, tag| {
+            self.ring.poll(fd, Kind::Shared, poll_bits(PollFlags::IN) | EXCLUSIVE, tag);
+        });
         let timeout = if self.coming.is_empty() { timeout } else { Duration::ZERO };
         self.ring.wait(timeout)?;
         while let Some(completion) = self.ring.completion() {
@@ -337,8 +332,7 @@ impl Uring {
             ports: Vec::new(),
             free: Vec::new(),
             waker,
-            shared: Vec::new(),
-            shared_seen: Vec::new(),
+            shared: Shared::default(),
             arrived: Vec::new(),
             behind: Vec::new(),
             staged: Vec::new(),
@@ -452,9 +446,8 @@ impl Uring {
                 });
             }
             Completion::Polled { tag, kind: Kind::Shared, .. } => {
-                if let Some((_, token)) = self.shared[tag as usize] {
+                if let Some(token) = self.shared.wait_ended(tag) {
                     self.coming.push(Event { token, received: true, ..Event::default() });
-                    self.shared_seen.push(tag);
                 }
             }
             Completion::Polled { kind: Kind::Wake, goes_on, .. } => {

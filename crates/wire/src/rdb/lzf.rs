@@ -112,26 +112,43 @@ pub fn lzf_compress(input: &[u8], out: &mut [u8]) -> Option<usize> {
     } else if len <= REACH {
         compress(input, out, &mut vec![0u16; len.next_power_of_two()])
     } else {
-        u32::try_from(len).ok()?;
-        compress(input, out, &mut vec![0u32; 1 << TABLE_BITS])
+        compress_long(input, out)
     }
 }
 
-/// Appends the compressed form of `input`, which is one byte in 32 longer than it where nothing in it repeats. What is
-/// appended for several inputs stands for all of them.
-pub(super) fn lzf_append(input: &[u8], out: &mut Vec<u8>) {
-    let begin = out.len();
-    out.resize(begin + input.len() + input.len().div_ceil(LITERAL_MAX), 0);
-    let len = lzf_compress(input, &mut out[begin..]).expect("it never becomes longer than that");
-    out.truncate(begin + len);
+/// For inputs that are longer than a repetition reaches. Their table is on the stack, where one memory serves for all of them:
+/// what is allocated as zeros is of fresh pages each time, beside which those of all before are kept.
+#[inline(never)]
+fn compress_long(input: &[u8], out: &mut [u8]) -> Option<usize> {
+    u32::try_from(input.len()).ok()?;
+    compress(input, out, &mut [0u32; 1 << TABLE_BITS])
 }
 
-/// Appends what decompresses to `input`, as it is.
-pub(super) fn lzf_append_plain(input: &[u8], out: &mut Vec<u8>) {
+/// Appends the compressed form of `input`, if it has at most `len_max` bytes; tells whether it has. It is one byte in 32 longer
+/// than `input` where nothing in that repeats. What is appended for several inputs stands for all of them.
+pub(super) fn lzf_append(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> bool {
+    let begin = out.len();
+    out.resize(begin + len_max.min(plain_len(input)), 0);
+    let len = lzf_compress(input, &mut out[begin..]);
+    out.truncate(begin + len.unwrap_or(0));
+    len.is_some()
+}
+
+/// Appends what decompresses to `input`, as it is, if it has at most `len_max` bytes; tells whether it has.
+pub(super) fn lzf_append_plain(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> bool {
+    if plain_len(input) > len_max {
+        return false;
+    }
     for run in input.chunks(LITERAL_MAX) {
         out.push(run.len() as u8 - 1);
         out.extend_from_slice(run);
     }
+    true
+}
+
+/// How many bytes stand for an input in which nothing repeats.
+fn plain_len(input: &[u8]) -> usize {
+    input.len() + input.len().div_ceil(LITERAL_MAX)
 }
 
 /// A place in the input, as short as the input allows; 0 is none.

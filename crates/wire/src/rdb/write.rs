@@ -18,6 +18,11 @@ const INT_LEN_MAX: usize = 11;
 const PLAIN_LEN_MAX: usize = 20;
 /// What has at most so many bytes compressed needs no allocation.
 const SHORT_LEN_MAX: usize = 128;
+/// Strings of more than so many bytes are compressed to where they are to stand, a piece of so many after the other. With
+/// memory for each string, of pages of its own as such lengths are, those of all before would be kept beside it
+/// (`ds/extents.rs`); and of what compresses well little more than comes of it is touched.
+const LONG_ABOVE: usize = 16 << 10;
+const PIECE_LEN: usize = 256 << 10;
 /// Bytes that compressing must save at least.
 const SAVED_MIN: usize = 4;
 /// Bytes up to which a string is compressed where others wait meanwhile; of longer ones what is zeros is.
@@ -130,10 +135,9 @@ impl<'s> Writer<'s> {
         let begin = self.out.len();
         [0, piece.len() / 2].into_iter().any(|from| {
             let tried = &piece[from..][..TRIED_BYTES.min(piece.len() - from)];
-            lzf_append(tried, self.out);
-            let len = self.out.len() - begin;
+            let is_shorter = lzf_append(tried, tried.len().saturating_sub(1), self.out);
             self.out.truncate(begin);
-            len < tried.len()
+            is_shorter
         })
     }
 
@@ -148,14 +152,19 @@ impl<'s> Writer<'s> {
         let mut before = (&[][..], first..first);
         for piece in pieces {
             let from = self.out.len();
-            if std::ptr::eq(piece, before.0) {
-                self.out.extend_from_within(before.1.clone());
+            let left = len - SAVED_MIN - (from - first);
+            let has_room = if std::ptr::eq(piece, before.0) {
+                let has_room = before.1.len() <= left;
+                if has_room {
+                    self.out.extend_from_within(before.1.clone());
+                }
+                has_room
             } else if only_zeros && !is_zeros(piece) {
-                lzf_append_plain(piece, self.out);
+                lzf_append_plain(piece, left, self.out)
             } else {
-                lzf_append(piece, self.out);
-            }
-            if self.out.len() - first > len - SAVED_MIN {
+                lzf_append(piece, left, self.out)
+            };
+            if !has_room {
                 self.out.truncate(begin);
                 return false;
             }
@@ -168,14 +177,17 @@ impl<'s> Writer<'s> {
 
     /// Writes the string compressed, if that is shorter; tells whether it did.
     fn compressed(&mut self, text: &[u8]) -> bool {
+        if text.len() > LONG_ABOVE {
+            return text.len() < u32::MAX as usize && self.compressed_pieces(text.len(), text.chunks(PIECE_LEN), false);
+        }
         let len_max = text.len() - SAVED_MIN;
         let mut short = [0; SHORT_LEN_MAX];
-        let mut long;
+        let mut longer;
         let room = match short.get_mut(..len_max) {
             Some(room) => room,
             None => {
-                long = vec![0; len_max];
-                &mut long[..]
+                longer = vec![0; len_max];
+                &mut longer[..]
             }
         };
         let Some(len) = lzf_compress(text, room) else { return false };
@@ -264,6 +276,41 @@ mod tests {
         assert_eq!(on(&[&noise, &noise, &vec![7; 100]]), 5 + 2 * LEN + 100);
         assert_eq!(on(&[&vec![], &vec![0; 20]]), 21);
         assert_eq!(on(&[&vec![0; 20], &vec![0]]), 1 + 5 + 1 + 5 + 2);
+    }
+
+    #[test]
+    fn a_long_string_is_compressed_in_pieces() {
+        for len in [LONG_ABOVE, LONG_ABOVE + 1, PIECE_LEN, PIECE_LEN + 1, 3 * PIECE_LEN - 7] {
+            let (noise, mut text) = (noise(len), b"abcabcd ".repeat(len / 8 + 1));
+            text.truncate(len);
+            for (string, len_max) in
+                [(&text, len / 50), (&noise, len + 5), (&[&noise[..len / 2], &text[..len / 2]].concat(), len)]
+            {
+                let mut out = b"before".to_vec();
+                Writer::new(&mut out, Compression::On).string(string);
+                assert!(out.len() <= 6 + len_max, "{len}: {}", out.len());
+                assert_eq!(&Reader::new(&mut &out[6..], len).string().expect("it is one"), string);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_shorter_takes_no_more_memory_than_it_has_bytes() {
+        let (noise, zeros) = (noise(1_000_000), vec![0; 100_000]);
+        for pieces in
+            [vec![&noise[..]], vec![&noise[..500_000], &zeros, &noise[..500_000]], vec![&zeros, &zeros, &noise]]
+        {
+            let len = pieces.iter().map(|piece| piece.len()).sum();
+            for compression in [Compression::On, Compression::Quick] {
+                let mut out = Vec::with_capacity(len + 20);
+                let room = out.capacity();
+                Writer::new(&mut out, compression).string_in_pieces(len, pieces.iter().copied());
+                assert_eq!(out.capacity(), room, "{compression:?}");
+                out.clear();
+                Writer::new(&mut out, compression).string(&pieces.concat());
+                assert_eq!(out.capacity(), room, "{compression:?}");
+            }
+        }
     }
 
     #[test]

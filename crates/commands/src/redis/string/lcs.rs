@@ -81,7 +81,7 @@ fn lcs(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
     });
     cx.let_go();
     if options.length {
-        reply.int(length(&a, &b).into());
+        reply.int(length(&a, &b)?.into());
         return Ok(Effect::Unchanged);
     }
     let table = Table::new(&a, &b)?;
@@ -136,8 +136,8 @@ fn count_row(b: &[u8]) {
 }
 
 /// Length of the longest common subsequence, with memory for one row of the table.
-fn length(a: &[u8], b: &[u8]) -> u32 {
-    let mut row = vec![0; b.len() + 1];
+fn length(a: &[u8], b: &[u8]) -> Result<u32, CmdError> {
+    let mut row = zeros(b.len() + 1)?;
     for &byte in a {
         count_row(b);
         let mut diagonal = 0;
@@ -147,7 +147,17 @@ fn length(a: &[u8], b: &[u8]) -> u32 {
             diagonal = above;
         }
     }
-    row[b.len()]
+    Ok(row[b.len()])
+}
+
+/// So many cells. Those of `vec![0; len]` would be of fresh pages each time, however many are kept.
+fn zeros(len: usize) -> Result<Vec<u32>, CmdError> {
+    let mut cells = Vec::new();
+    if cells.try_reserve_exact(len).is_err() {
+        return Err(CmdError::text("ERR Insufficient memory, failed allocating transient memory for LCS"));
+    }
+    cells.resize(len, 0);
+    Ok(cells)
 }
 
 /// A stretch that both strings have, part of the subsequence: where it starts in each, and its length.
@@ -168,12 +178,7 @@ struct Table<'a> {
 impl<'a> Table<'a> {
     fn new(a: &'a [u8], b: &'a [u8]) -> Result<Table<'a>, CmdError> {
         let width = b.len() + 1;
-        let len = (a.len() + 1) * width;
-        let mut cells = Vec::new();
-        if cells.try_reserve_exact(len).is_err() {
-            return Err(CmdError::text("ERR Insufficient memory, failed allocating transient memory for LCS"));
-        }
-        cells.resize(len, 0);
+        let mut cells = zeros((a.len() + 1) * width)?;
         for (i, &byte) in a.iter().enumerate() {
             count_row(b);
             let (above, row) = cells[i * width..(i + 2) * width].split_at_mut(width);
@@ -243,7 +248,7 @@ mod tests {
         ] {
             let table = Table::new(a.as_bytes(), b.as_bytes()).unwrap();
             assert_eq!(table.text(), common.as_bytes());
-            assert_eq!(length(a.as_bytes(), b.as_bytes()) as usize, common.len());
+            assert_eq!(length(a.as_bytes(), b.as_bytes()).unwrap() as usize, common.len());
             let matches = table.matches();
             assert_eq!(matches.iter().map(|one| one.len as usize).sum::<usize>(), common.len());
             for one in matches {

@@ -8,4 +8,5 @@ mod kind;
 pub mod list;
 pub mod mode;
 pub mod pause;
+mod prefixes;
 pub mod tracking;

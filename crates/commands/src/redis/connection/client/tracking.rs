@@ -1,5 +1,7 @@
 //! CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR: being told when what one has read changes.
 
+use super::prefixes::{Overlap, first_overlap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
@@ -114,24 +116,14 @@ impl<'a> Options<'a> {
 
     /// Refuses prefixes that a key could have two of.
     fn check_prefixes(&self, now: Option<&SessionTracking>) -> Result<(), CmdError> {
-        let overlap = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
-        let refusal = |prefix: &[u8], with: &str, other: &[u8]| {
-            let (prefix, other) = (shown(prefix), shown(other));
-            Err(CmdError::new(format!(
-                "ERR Prefix '{prefix}' overlaps with {with} prefix '{other}'. Prefixes for a single client must not \
-                 overlap."
-            )))
-        };
-        for (index, prefix) in self.prefixes.iter().enumerate() {
-            let mut there = now.iter().flat_map(|tracking| &tracking.prefixes);
-            if let Some(other) = there.find(|other| overlap(prefix, other)) {
-                return refusal(prefix, "an existing", other);
-            }
-            if let Some(other) = self.prefixes[index + 1..].iter().find(|other| overlap(prefix, other)) {
-                return refusal(prefix, "another provided", other);
-            }
-        }
-        Ok(())
+        let none = BTreeSet::new();
+        let there = now.map_or(&none, |tracking| &tracking.prefixes);
+        let Some(Overlap { prefix, other, is_there }) = first_overlap(there, &self.prefixes) else { return Ok(()) };
+        let (prefix, other) = (shown(prefix), shown(other));
+        let with = if is_there { "an existing" } else { "another provided" };
+        Err(CmdError::new(format!(
+            "ERR Prefix '{prefix}' overlaps with {with} prefix '{other}'. Prefixes for a single client must not overlap."
+        )))
     }
 }
 
