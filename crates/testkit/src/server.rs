@@ -70,10 +70,23 @@ impl Server {
     /// # Errors
     /// See [`StartError`].
     pub fn tenon_with_open_files(limit: u32, settings: &[(&str, &str)]) -> Result<Server, StartError> {
+        Server::tenon_within(&format!("-n {limit}"), settings)
+    }
+
+    /// Starts `tenon` likewise, where the system lets no file of a process become longer than so many blocks of 512 bytes.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn tenon_with_short_files(blocks: u32, settings: &[(&str, &str)]) -> Result<Server, StartError> {
+        Server::tenon_within(&format!("-f {blocks}"), settings)
+    }
+
+    /// Starts `tenon` with a limit as `ulimit` names it.
+    fn tenon_within(limit: &str, settings: &[(&str, &str)]) -> Result<Server, StartError> {
         let program = tenon_binary()?;
         let shell = || {
             let mut command = Command::new("sh");
-            command.arg("-c").arg(format!("ulimit -n {limit} && exec \"$0\" \"$@\"")).arg(&program);
+            command.arg("-c").arg(format!("ulimit {limit} && exec \"$0\" \"$@\"")).arg(&program);
             command
         };
         Server::tenon_through(shell, settings)

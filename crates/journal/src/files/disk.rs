@@ -167,3 +167,16 @@ impl File for fs::File {
         Ok(self.metadata()?.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_that_syncs_no_directory_is_one_all_the_same() {
+        let synced = |errno: Errno| where_it_can_be(Err(io::Error::from_raw_os_error(errno.raw_os_error())));
+        assert!(synced(Errno::INVAL).is_ok() && synced(Errno::BADF).is_ok());
+        assert!(synced(Errno::IO).is_err() && synced(Errno::NOSPC).is_err());
+        assert!(sync_directory(Path::new("")).is_ok() && sync_directory(Path::new("/not there")).is_err());
+    }
+}

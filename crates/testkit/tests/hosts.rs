@@ -1,0 +1,39 @@
+//! What a host refuses a server that runs: it goes on with what it has, and says so.
+
+use std::fs;
+use tenon_client::{Resp, Value};
+use tenon_testkit::info;
+use tenon_testkit::patience::{PATIENCE, wait_until};
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+const VALUE_LEN: usize = 50_000;
+
+/// Nothing that could be compressed.
+fn noise() -> Vec<u8> {
+    let mut state = 1_u32;
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    });
+    noise.take(VALUE_LEN).collect()
+}
+
+#[test]
+fn a_file_that_may_not_become_longer_ends_no_server() {
+    // 512,000 bytes.
+    let mut server = Server::tenon_with_short_files(1_000, &[("workers", "1"), ("save", "")]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let mut client = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+    let value = noise();
+    for number in 0..20 {
+        let reply = client.call(&[b"SET", format!("key:{number}").as_bytes(), &value]).expect("a reply");
+        assert_eq!(reply, Value::Simple(b"OK".to_vec()));
+    }
+    client.call(&[b"BGSAVE"]).expect("a reply");
+    wait_until("the save has failed", || info::field(&mut client, "persistence", "rdb_last_bgsave_status") == "err");
+    assert!(server.is_running());
+    assert_eq!(client.call(&[b"DBSIZE"]).expect("a reply"), Value::Int(20));
+    assert!(!fs::exists(server.folder().join("dump.rdb")).expect("it can be looked for"));
+    assert!(server.log().contains("File too large"), "{}", server.log());
+}
