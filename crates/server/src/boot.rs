@@ -168,6 +168,7 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     if !config.is_memcached() {
         works?;
     }
+    signals::outlive_long_files().map_err(|error| format!("signals cannot be had: {error}"))?;
     if config.disable_thp() {
         // Where that cannot be had they stay as they are.
         let _ = rustix::thread::disable_transparent_huge_pages(true);
@@ -479,7 +480,7 @@ fn kept_by(config: &Config) -> String {
 fn facts<'a>(engine: &'a Engine, bound: &'a [net::Bound], kept_by: &'a str) -> Facts<'a> {
     let config = &engine.config;
     let limit = config.maxmemory();
-    let of_machine = config.machine().percent_of_memory(80);
+    let of_machine = config.machine().memory_for_data();
     Facts {
         version: env!("CARGO_PKG_VERSION"),
         pid: std::process::id(),

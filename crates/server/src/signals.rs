@@ -8,6 +8,8 @@
 use crate::shutdown::Shutdown;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 /// A signal that ends the process.
@@ -28,6 +30,15 @@ pub enum Like {
     Memcached,
 }
 
+/// Has a file that may not become longer end nobody, before anything is written: whoever writes is told, and says what it came to.
+///
+/// # Errors
+/// What the system says.
+pub fn outlive_long_files() -> std::io::Result<()> {
+    // A flag that nobody looks at: with a handler the signal has no other effect.
+    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(drop)
+}
+
 /// Starts the thread that hears signals. `on_end` is called for those that end the process, and asks for the shutdown
 /// when all is ready for it; `is_ending` tells whether it is about to. `on_insist` is called before a second SIGINT ends it.
 pub fn listen(
@@ -38,7 +49,7 @@ pub fn listen(
     on_insist: impl Fn() + Send + 'static,
     mut on_hangup: impl FnMut() + Send + 'static,
 ) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ])?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     if like == Like::Memcached {
         signals.add_signal(SIGUSR1)?;
     }
@@ -49,8 +60,6 @@ pub fn listen(
                     tracing::info!("Received SIGHUP, opening the log file anew");
                     on_hangup();
                 }
-                // Whoever has written says what it came to.
-                SIGXFSZ => {}
                 SIGINT if shutdown.is_requested() || is_ending() => {
                     tracing::warn!("You insist... exiting now.");
                     on_insist();

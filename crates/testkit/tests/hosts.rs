@@ -4,7 +4,7 @@ use std::fs;
 use tenon_client::{Resp, Value};
 use tenon_testkit::info;
 use tenon_testkit::patience::{PATIENCE, wait_until};
-use tenon_testkit::server::Server;
+use tenon_testkit::server::{Folder, Server};
 use tenon_testkit::target::Dialect;
 
 const VALUE_LEN: usize = 50_000;
@@ -36,4 +36,15 @@ fn a_file_that_may_not_become_longer_ends_no_server() {
     assert_eq!(client.call(&[b"DBSIZE"]).expect("a reply"), Value::Int(20));
     assert!(!fs::exists(server.folder().join("dump.rdb")).expect("it can be looked for"));
     assert!(server.log().contains("File too large"), "{}", server.log());
+}
+
+#[test]
+fn nor_does_a_log_file_that_is_as_long_as_it_may_be() {
+    let folder = Folder::new().expect("a folder of our own");
+    let log = folder.path.join("long.log");
+    fs::write(&log, vec![b'\n'; 600_000]).expect("it is written");
+    // So little is warned of before anybody is served.
+    let settings = [("logfile", log.to_str().expect("text")), ("maxmemory", "100000"), ("save", "")];
+    let mut server = Server::tenon_with_short_files(1_000, &settings).expect("tenon starts");
+    assert!(server.is_running() && fs::metadata(&log).expect("it is there").len() == 600_000);
 }

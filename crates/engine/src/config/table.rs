@@ -216,8 +216,8 @@ settings! {
     script_memory_max: u64 {
         name: "script-memory-max", kind: Kind::Memory { min: 0, max: i64::MAX }, initial: Is("1gb"), group: Group::Memory
     }
-    /// Directory that snapshots and the log are in. Relative paths of other settings start from what it is at the start. CONFIG
-    /// SET, if enable-protected-configs lets it, is for saves and logs that begin later.
+    /// Directory that snapshots and the log are in; to save there, one must be let read it, too. Relative paths of other settings
+    /// start from what it is at the start. CONFIG SET, if enable-protected-configs lets it, is for saves and logs that begin later.
     dir: Arc<str> {
         name: "dir", kind: Kind::Directory, guard: Guard::Protected, group: Group::Server,
         initial: OfMachine { text: "where the server was started", of: |machine| machine.directory.clone() }
