@@ -145,13 +145,16 @@ fn a_file_may_say_that_the_server_is_no_replica() {
 
 #[test]
 fn defaults_of_the_machine() {
-    let config = defaults();
-    assert_eq!((config.workers(), config.maxmemory(), config.shards()), (3, 800_000, 4096));
+    let config = Config::new(Machine { memory_bytes: Some(1_000_000_000), ..machine() });
+    assert_eq!((config.workers(), config.maxmemory(), config.shards()), (3, 800_000_000, 4096));
     assert_eq!((config.port(), config.memcached_port()), (6379, 11211));
     assert_eq!(config.bind(), ["127.0.0.1"]);
     assert_eq!(config.maxmemory_policy(), Policy::NoEviction);
     let unknown = Config::new(Machine { memory_bytes: None, ..machine() });
     assert_eq!(unknown.maxmemory(), 0);
+    // The log has its place first.
+    let small = Config::new(Machine { memory_bytes: Some(60 << 20), ..machine() });
+    assert_eq!(small.maxmemory(), 40 << 20);
 }
 
 #[test]
