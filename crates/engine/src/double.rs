@@ -1,6 +1,6 @@
 //! Numbers of clients as C's `strtod` reads them, in the three ways in which Redis asks it. Knows no command.
 
-use tenon_wire::resp::number::nearest_double;
+use tenon_wire::resp::number::Hexadecimal;
 
 /// A number as `strtod` gives it: too large ones are infinite, too small ones zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,7 +95,7 @@ fn parse_hex(text: &[u8]) -> Option<Parsed> {
         Some(at) => (&text[..at], parse_power(&text[at + 1..])?),
         None => (text, 0),
     };
-    let (mut mantissa, mut exponent): (u64, i64) = (0, power);
+    let mut number = Hexadecimal::default();
     let (mut seen, mut behind_point) = (false, false);
     for &byte in digits {
         if byte == b'.' && !behind_point {
@@ -104,18 +104,12 @@ fn parse_hex(text: &[u8]) -> Option<Parsed> {
         }
         let digit = char::from(byte).to_digit(16)?;
         seen = true;
-        if mantissa >> 60 == 0 {
-            mantissa = mantissa << 4 | u64::from(digit);
-            exponent -= if behind_point { 4 } else { 0 };
-        } else {
-            // Whether anything is lost is all that rounding has to know.
-            mantissa |= u64::from(digit != 0);
-            exponent += if behind_point { 0 } else { 4 };
-        }
+        number.push(digit, behind_point);
     }
     seen.then(|| {
-        let number = nearest_double(mantissa, exponent);
-        let fits = mantissa == 0 || number != 0.0 && number.is_finite();
+        let is_zero = number.is_zero();
+        let number = number.times_power_of_two(power);
+        let fits = is_zero || number != 0.0 && number.is_finite();
         Parsed { number, fits: if fits { Fits::Yes } else { Fits::No } }
     })
 }

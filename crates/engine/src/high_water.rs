@@ -1,5 +1,7 @@
 //! When a table that had many elements is made smaller. Knows no table.
 
+use std::collections::VecDeque;
+
 /// Room for so many elements is always kept.
 const KEPT: usize = 32;
 /// A table that had so many times as many elements is made smaller, to twice as many as it has: what that takes, those that went
@@ -25,6 +27,15 @@ impl HighWater {
             self.0 = wanted;
             wanted
         })
+    }
+
+    /// Keeps the first `len` elements of a queue, and little room beside theirs.
+    pub(crate) fn truncate<T>(&mut self, queue: &mut VecDeque<T>, len: usize) {
+        self.rise(queue.len());
+        queue.truncate(len);
+        if let Some(room) = self.fall(queue.len()) {
+            queue.shrink_to(room);
+        }
     }
 }
 

@@ -38,17 +38,6 @@ struct Log {
     most: HighWater,
 }
 
-impl Log {
-    /// Keeps the last `len` entries, and little room beside theirs.
-    fn truncate(&mut self, len: usize) {
-        self.most.rise(self.entries.len());
-        self.entries.truncate(len);
-        if let Some(room) = self.most.fall(self.entries.len()) {
-            self.entries.shrink_to(room);
-        }
-    }
-}
-
 /// The log.
 #[derive(Debug, Default)]
 pub struct CommandLog(Mutex<Log>);
@@ -62,7 +51,7 @@ impl CommandLog {
         if args.len() > ARGS_MAX {
             words.push(format!("... ({} more arguments)", args.len() - shown).into_bytes());
         }
-        let mut log = self.0.lock();
+        let log = &mut *self.0.lock();
         let id = log.next_id;
         log.next_id += 1;
         log.entries.push_front(LoggedCommand {
@@ -73,7 +62,7 @@ impl CommandLog {
             remote: client.info.remote.clone(),
             name: client.name.lock().clone(),
         });
-        log.truncate(usize::try_from(max_len).unwrap_or(usize::MAX));
+        log.most.truncate(&mut log.entries, usize::try_from(max_len).unwrap_or(usize::MAX));
     }
 
     /// The last `count` commands, newest first.
@@ -93,7 +82,8 @@ impl CommandLog {
 
     /// Forgets them.
     pub fn clear(&self) {
-        self.0.lock().truncate(0);
+        let log = &mut *self.0.lock();
+        log.most.truncate(&mut log.entries, 0);
     }
 }
 

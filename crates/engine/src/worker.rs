@@ -109,7 +109,7 @@ pub struct Worker {
     pub(crate) waits_for_another_turn: bool,
     /// What it knows of members of the batch that it runs next.
     pub(crate) ahead: MembersAhead,
-    /// What a long call has taken for its answer, until that has left or is known as unsent.
+    /// What a long call has taken for its answer, until the next call or the turn's end: then it has left or is known as unsent.
     answer: Option<OnItsWay>,
     random: Random,
     /// The number of the client whose commands run, or `NOBODY`.
@@ -194,7 +194,7 @@ impl Worker {
 
     /// Notes that what was answered last has left, as far as it is not noted as unsent.
     #[inline]
-    pub fn answer_has_left(&mut self) {
+    pub(crate) fn answer_has_left(&mut self) {
         if self.answer.is_some() {
             self.answer = None;
         }

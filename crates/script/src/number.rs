@@ -1,6 +1,6 @@
 //! Numbers to text and back as C does it: `%.Ng` and `strtod`. Knows no Lua.
 
-use tenon_wire::resp::number::nearest_double;
+use tenon_wire::resp::number::Hexadecimal;
 
 /// Appends what `printf("%.<precision>g")` writes.
 pub fn write_g(out: &mut Vec<u8>, value: f64, precision: usize) {
@@ -87,20 +87,13 @@ fn nan_payload(text: &[u8]) -> usize {
 
 /// The digits behind `0x`, with point and exponent of two.
 fn read_hex(text: &[u8]) -> Option<(f64, usize)> {
-    let (mut mantissa, mut len, mut power, mut digits) = (0_u64, 0, 0_i64, 0);
+    let (mut number, mut len, mut power, mut digits) = (Hexadecimal::default(), 0, 0_i64, 0);
     let mut behind_point = false;
     while let Some(&byte) = text.get(len) {
         match (byte as char).to_digit(16) {
             Some(digit) => {
                 digits += 1;
-                let has_room = mantissa >> 60 == 0;
-                power += match (has_room, behind_point) {
-                    (true, true) => -4,
-                    (false, false) => 4,
-                    (true, false) | (false, true) => 0,
-                };
-                // Whether anything is lost is all that rounding has to know.
-                mantissa = if has_room { mantissa << 4 | u64::from(digit) } else { mantissa | u64::from(digit != 0) };
+                number.push(digit, behind_point);
             }
             None if byte == b'.' && !behind_point => behind_point = true,
             None => break,
@@ -118,11 +111,11 @@ fn read_hex(text: &[u8]) -> Option<(f64, usize)> {
             let said = text[from..from + count]
                 .iter()
                 .fold(0_i64, |sum, digit| sum.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
-            power = power.saturating_add(if text.get(len + 1) == Some(&b'-') { -said } else { said });
+            power = if text.get(len + 1) == Some(&b'-') { -said } else { said };
             len = from + count;
         }
     }
-    Some((nearest_double(mantissa, power), len))
+    Some((number.times_power_of_two(power), len))
 }
 
 #[cfg(test)]

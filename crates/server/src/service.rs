@@ -296,7 +296,6 @@ impl Service for Tenon {
     }
 
     fn note_sent(&self, worker: &mut Worker, connection: &Connection, bytes: usize) {
-        worker.answer_has_left();
         connection.note_sent(worker, bytes);
     }
 

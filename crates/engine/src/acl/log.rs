@@ -52,17 +52,6 @@ struct Log {
     most: HighWater,
 }
 
-impl Log {
-    /// Keeps the latest `len` entries, and little room beside theirs.
-    fn truncate(&mut self, len: usize) {
-        self.most.rise(self.entries.len());
-        self.entries.truncate(len);
-        if let Some(room) = self.most.fall(self.entries.len()) {
-            self.entries.shrink_to(room);
-        }
-    }
-}
-
 /// The log.
 #[derive(Debug, Default)]
 pub struct AclLog {
@@ -75,7 +64,7 @@ impl AclLog {
     /// here.
     pub(super) fn add(&self, entry: LogEntry, max_len: usize) {
         self.counts[entry.reason as usize].fetch_add(1, Ordering::Relaxed);
-        let mut log = self.log.lock();
+        let log = &mut *self.log.lock();
         let alike = log.entries.iter().take(ALIKE_LOOKED_AT).position(|known| known.is_like(&entry));
         let latest = match alike.and_then(|index| log.entries.remove(index)) {
             Some(known) => {
@@ -87,7 +76,7 @@ impl AclLog {
             }
         };
         log.entries.push_front(latest);
-        log.truncate(max_len);
+        log.most.truncate(&mut log.entries, max_len);
     }
 
     /// The latest entries, the last one first.
@@ -97,7 +86,8 @@ impl AclLog {
 
     /// Forgets all entries; their numbers go on.
     pub fn clear(&self) {
-        self.log.lock().truncate(0);
+        let log = &mut *self.log.lock();
+        log.most.truncate(&mut log.entries, 0);
     }
 
     /// How often something was refused for this reason, since the start.

@@ -81,9 +81,41 @@ pub(super) fn short_count(input: &[u8], sigil: u8) -> Option<(usize, usize)> {
     plain.then(|| (digits.iter().fold(0, |count, digit| count * 10 + usize::from(digit - b'0')), 1 + len))
 }
 
+/// A hexadecimal number, digit by digit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hexadecimal {
+    mantissa: u64,
+    exponent: i64,
+}
+
+impl Hexadecimal {
+    /// Takes the next digit, before or behind the point.
+    pub fn push(&mut self, digit: u32, behind_point: bool) {
+        let has_room = self.mantissa >> 60 == 0;
+        self.exponent += match (has_room, behind_point) {
+            (true, true) => -4,
+            (false, false) => 4,
+            (true, false) | (false, true) => 0,
+        };
+        // Whether anything is lost is all that rounding has to know.
+        self.mantissa =
+            if has_room { self.mantissa << 4 | u64::from(digit) } else { self.mantissa | u64::from(digit != 0) };
+    }
+
+    /// Whether all digits were zeros.
+    pub fn is_zero(self) -> bool {
+        self.mantissa == 0
+    }
+
+    /// The nearest double to it times 2^`power`.
+    pub fn times_power_of_two(self, power: i64) -> f64 {
+        nearest_double(self.mantissa, self.exponent.saturating_add(power))
+    }
+}
+
 /// The double nearest to `mantissa * 2^exponent`, ties to even; infinity where that is beyond all. Of a longer mantissa the
 /// lowest bit may stand for all that was left out.
-pub fn nearest_double(mantissa: u64, exponent: i64) -> f64 {
+fn nearest_double(mantissa: u64, exponent: i64) -> f64 {
     const LOWEST: i64 = -1074;
     if mantissa == 0 {
         return 0.0;
