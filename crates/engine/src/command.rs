@@ -75,6 +75,10 @@ pub enum Run {
     Key(fn(&mut KeyCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Effect, CmdError>),
     /// The keys that the declaration names; their shards are locked, all at once.
     Keys(fn(&mut KeysCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Effect, CmdError>),
+    /// Each of the keys that the declaration names, one after another, all of their shards locked at once; the answer is
+    /// for how many of them it was true, and a key for which a writing command says so has changed in the same way that it
+    /// always does. A call with one key is one on one key.
+    Each(fn(&mut KeyCx<'_>) -> bool),
     /// As `Keys`, and may wait until one of its keys holds something (never within MULTI or a script). It is then run
     /// again, with the same arguments.
     Blocking(BlockingHandler),
@@ -293,6 +297,30 @@ impl Flags {
 }
 
 impl Command {
+    /// Runs a call that is on one key.
+    #[inline(always)]
+    pub(crate) fn run_on_key(
+        &self,
+        cx: &mut KeyCx<'_>,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<Effect, CmdError> {
+        match self.run {
+            Run::Key(run) => run(cx, args, reply),
+            Run::Each(run) => {
+                let is_so = run(cx);
+                reply.int(is_so.into());
+                Ok(self.effect_on_each(is_so))
+            }
+            _ => unreachable!("only calls on one key have a hash"),
+        }
+    }
+
+    /// What a command on each of its keys has done, when `is_so` for any.
+    pub(crate) fn effect_on_each(&self, is_so: bool) -> Effect {
+        Effect::when(is_so && self.flags.any(Flags::WRITE))
+    }
+
     /// The subcommands of a container.
     pub fn subcommands(&self) -> &'static [&'static Command] {
         match self.run {

@@ -154,7 +154,6 @@ impl<'e> Player<'e> {
         args: &Args<'_>,
     ) -> Result<(), CmdError> {
         let engine = self.engine;
-        let Run::Key(run) = resolved.command.run else { unreachable!("only commands on one key have a hash") };
         let index = engine.shards.index(hash);
         let mut state = engine.lock_serving(worker, index);
         if state.shard.needs_care() {
@@ -163,7 +162,8 @@ impl<'e> Player<'e> {
         }
         let (database, key) = (self.session.database, args.get(usize::from(resolved.key)));
         let mut cx = KeyCx { engine, worker, state: &mut state, database, hash, key, touches: true };
-        run(&mut cx, args, &mut Reply::new(&mut self.out, Proto::Resp2)).map(|_effect| ())
+        let mut reply = Reply::new(&mut self.out, Proto::Resp2);
+        resolved.command.run_on_key(&mut cx, args, &mut reply).map(|_effect| ())
     }
 
     fn run(&mut self, worker: &mut Worker, resolved: Resolved, args: &Args<'_>) -> Result<(), CmdError> {

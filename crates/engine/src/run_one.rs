@@ -36,7 +36,7 @@ impl Engine {
                 let held = self.lock_several(worker, vec![self.shards.index(hash)], OnBusy::Refuse)?;
                 self.run_to_end(worker, session, resolved, args, held, reply)
             }
-            Run::Keys(_) => {
+            Run::Keys(_) | Run::Each(_) => {
                 progress::count(args.len());
                 let (mut hashes, mut indexes) = std::mem::take(&mut worker.keys_scratch);
                 hashes.clear();
@@ -145,6 +145,13 @@ impl Engine {
                     None => run(&mut cx, args, reply),
                     Some(rest) => rest(&mut cx, args, reply),
                 }
+            }
+            Run::Each(run) => {
+                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now, lets_go };
+                let keys = resolved.command.keys.indexes(args);
+                let count = keys.filter(|&at| run(&mut cx.key(args.get(at)))).count();
+                reply.int(count as i64);
+                Ok(resolved.command.effect_on_each(count > 0))
             }
             Run::Blocking(run) => {
                 let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now, lets_go };

@@ -14,7 +14,7 @@ pub struct Resolved {
     pub command: &'static Command,
     /// Its number, by which statistics are kept.
     pub number: u16,
-    /// Which argument is the key, where it is a command on one key.
+    /// Which argument is the key, where it is a command on one key, or a call with one.
     pub key: u16,
     /// Whether a call takes so little time that it shares a reading of the clock with its neighbours.
     pub(crate) is_quick: bool,
@@ -143,6 +143,9 @@ impl fmt::Display for RenameError {
     }
 }
 
+/// Where the keys begin of a command on each of them, behind which there is nothing else.
+const EACH_KEY: usize = 1;
+
 /// How many arguments a command on one key takes.
 #[derive(Clone, Copy, Debug, Default)]
 struct SingleKey {
@@ -153,10 +156,11 @@ struct SingleKey {
 
 impl SingleKey {
     fn of(command: &Command) -> SingleKey {
-        let Run::Key(_) = command.run else { return SingleKey { least: u32::MAX, most: 0 } };
-        match command.arity {
-            Arity::Exactly(count) => SingleKey { least: count as u32, most: count as u32 },
-            Arity::AtLeast(count) => SingleKey { least: count as u32, most: u32::MAX },
+        match (command.run, command.arity) {
+            (Run::Key(_), Arity::Exactly(count)) => SingleKey { least: count as u32, most: count as u32 },
+            (Run::Key(_), Arity::AtLeast(count)) => SingleKey { least: count as u32, most: u32::MAX },
+            (Run::Each(_), _) => SingleKey { least: EACH_KEY as u32 + 1, most: EACH_KEY as u32 + 1 },
+            _ => SingleKey { least: u32::MAX, most: 0 },
         }
     }
 
@@ -170,6 +174,7 @@ impl Resolved {
     fn of(command: &'static Command, number: usize) -> Resolved {
         let key = match command.run {
             Run::Key(_) => command.keys.single().expect("a command on one key has it in a fixed place"),
+            Run::Each(_) => EACH_KEY,
             _ => 0,
         };
         // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.

@@ -74,6 +74,11 @@ impl<'a> KeyCx<'a> {
         self.worker
     }
 
+    /// What is read from now on counts as an access, also where the client has said that it does not.
+    pub fn touch_always(&mut self) {
+        self.touches = true;
+    }
+
     /// The present in milliseconds since the UNIX epoch; the same for a whole batch.
     #[inline]
     pub fn now_ms(&self) -> u64 {

@@ -43,11 +43,6 @@ impl<'a> KeysCx<'a> {
         self.worker
     }
 
-    /// What is read from now on counts as an access, also where the client has said that it does not.
-    pub fn touch_all(&mut self) {
-        self.touches = true;
-    }
-
     /// The present in milliseconds since the UNIX epoch; the same for a whole batch.
     pub fn now_ms(&self) -> u64 {
         self.worker.clock.now_ms

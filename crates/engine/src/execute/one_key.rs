@@ -1,7 +1,7 @@
 //! A command on one key of a plain session: what nearly every call is.
 
 use crate::args::Args;
-use crate::command::{Flags, Run};
+use crate::command::Flags;
 use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
@@ -105,14 +105,12 @@ impl Engine {
         args: &Args<'_>,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
-        let Run::Key(run) = resolved.command.run else {
-            unreachable!("only commands on one key are called with a hash")
-        };
         if args.may_have_bigs() {
             self.prepare_record_anew(worker, resolved.command, args);
         }
         let (database, touches, key) = (session.database, session.touches, args.get(usize::from(resolved.key)));
-        let result = run(&mut KeyCx { engine: self, worker, state, database, hash, key, touches }, args, reply);
+        let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches };
+        let result = resolved.command.run_on_key(&mut cx, args, reply);
         if self.is_journaling() {
             self.log_command(worker, database, &result, args);
         } else if args.may_have_bigs() {

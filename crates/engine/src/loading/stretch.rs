@@ -385,7 +385,7 @@ impl<'e> Sorter<'e> {
         match &call.target {
             Target::Key(_, hash) => lane(*hash),
             Target::Other(resolved)
-                if matches!(resolved.command.run, Run::Keys(_) | Run::Blocking(_))
+                if matches!(resolved.command.run, Run::Keys(_) | Run::Each(_) | Run::Blocking(_))
                     && !resolved.command.flags.any(Flags::WHOLE_KEYSPACE) =>
             {
                 let lanes = self.stretch.with_args(&call.words, |args| {

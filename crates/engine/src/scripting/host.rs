@@ -245,16 +245,15 @@ impl<'e> ScriptHost<'_, 'e> {
         is_outside && !command.flags.any(Flags::NO_AUTH) && self.engine.scripts_inspect.load(Ordering::Relaxed)
     }
 
-    /// Sees to it that the shards a command touches are held; `hash` is that of its only key.
+    /// Sees to it that the shards a command touches are held; `hash` is that of the key where it is a call on one.
     fn reach_for(&mut self, resolved: Resolved, hash: Option<KeyHash>, args: &Args<'_>) -> Result<(), Stop> {
         let engine = self.engine;
         let Reach::Own(held) = &self.reach else { return Ok(()) };
+        if let Some(hash) = hash {
+            let index = engine.shards.index(hash);
+            return if held.holds(index) { Ok(()) } else { self.take(index) };
+        }
         match resolved.command.run {
-            Run::Key(_) => {
-                let hash = hash.unwrap_or_else(|| engine.shards.hash(args.get(usize::from(resolved.key))));
-                let index = engine.shards.index(hash);
-                if held.holds(index) { Ok(()) } else { self.take(index) }
-            }
             Run::Session(_) | Run::Alone(..) => Ok(()),
             Run::Server(_) => {
                 self.subject.reaching().note(Reached::Everything);

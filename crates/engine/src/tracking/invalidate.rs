@@ -66,7 +66,10 @@ impl Session {
         let Some(tracking) = &self.tracking else { return false };
         // A script's own commands read, not the script.
         let reads = command.flags.any(Flags::READONLY)
-            && matches!(command.run, Run::Key(_) | Run::Keys(_) | Run::Blocking(_) | Run::Following { .. });
+            && matches!(
+                command.run,
+                Run::Key(_) | Run::Keys(_) | Run::Each(_) | Run::Blocking(_) | Run::Following { .. }
+            );
         reads && tracking.notes_reads()
     }
 }

@@ -1,11 +1,8 @@
 //! DEL and UNLINK: take keys away. A value that is long to free is freed after the locks in both.
 
-use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::KeysCx;
-use tenon_engine::errors::CmdError;
+use tenon_engine::command::{Arity, Command, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::KeyCx;
 use tenon_engine::notify::EventClass;
-use tenon_engine::wire::resp::Reply;
 
 /// Deletes keys.
 pub static DEL: Command = Command {
@@ -18,7 +15,7 @@ pub static DEL: Command = Command {
     arity: Arity::AtLeast(2),
     keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::REMOVE)]),
     flags: Flags::WRITE.or(Flags::BRIEF),
-    run: Run::Keys(delete),
+    run: Run::Each(delete),
 };
 
 /// Deletes keys and frees them later.
@@ -32,18 +29,13 @@ pub static UNLINK: Command = Command {
     arity: Arity::AtLeast(2),
     keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::REMOVE)]),
     flags: Flags::WRITE.or(Flags::FAST),
-    run: Run::Keys(delete),
+    run: Run::Each(delete),
 };
 
-fn delete(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let mut deleted = 0;
-    for key in args.from(1) {
-        let mut cx = cx.key(key);
-        if cx.delete() {
-            cx.notify(EventClass::GENERIC, "del");
-            deleted += 1;
-        }
+fn delete(cx: &mut KeyCx<'_>) -> bool {
+    let is_deleted = cx.delete();
+    if is_deleted {
+        cx.notify(EventClass::GENERIC, "del");
     }
-    reply.int(deleted);
-    Ok(Effect::when(deleted > 0))
+    is_deleted
 }

@@ -1,10 +1,7 @@
 //! EXISTS and TOUCH: how many of the keys are there; only TOUCH is an access.
 
-use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::KeysCx;
-use tenon_engine::errors::CmdError;
-use tenon_engine::wire::resp::Reply;
+use tenon_engine::command::{Arity, Command, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::KeyCx;
 
 /// Counts the keys that are there.
 pub static EXISTS: Command = Command {
@@ -17,7 +14,7 @@ pub static EXISTS: Command = Command {
     arity: Arity::AtLeast(2),
     keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::LOOK)]),
     flags: Flags::READONLY.or(Flags::FAST),
-    run: Run::Keys(exists),
+    run: Run::Each(exists),
 };
 
 /// Counts the keys that are there, each an access.
@@ -31,17 +28,15 @@ pub static TOUCH: Command = Command {
     arity: Arity::AtLeast(2),
     keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::LOOK)]),
     flags: Flags::READONLY.or(Flags::FAST),
-    run: Run::Keys(touch),
+    run: Run::Each(touch),
 };
 
-fn exists(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    reply.int(args.from(1).filter(|key| cx.key(key).peek().is_some()).count() as i64);
-    Ok(Effect::Unchanged)
+fn exists(cx: &mut KeyCx<'_>) -> bool {
+    cx.peek().is_some()
 }
 
-fn touch(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+fn touch(cx: &mut KeyCx<'_>) -> bool {
     // That is what it is for, also where CLIENT NO-TOUCH is on.
-    cx.touch_all();
-    reply.int(args.from(1).filter(|key| cx.key(key).read().is_some()).count() as i64);
-    Ok(Effect::Unchanged)
+    cx.touch_always();
+    cx.read().is_some()
 }
