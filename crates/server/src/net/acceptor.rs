@@ -15,7 +15,7 @@ use rustix::net::sockopt::{
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, acceptfrom_with, getsockname, recv, send};
 use rustix::time::Timespec;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use tenon_engine::clock::monotonic_ns;
@@ -35,6 +35,8 @@ pub(super) struct Acceptor<S: Service> {
     pub(super) listeners: Vec<Listener>,
     /// The UDP sockets, which the workers read themselves.
     pub(super) datagrams: Vec<Arc<Datagrams>>,
+    /// Those that were left, which a worker may have until its next turn.
+    pub(super) left: Vec<Weak<Datagrams>>,
     pub(super) mail: Mailboxes<S::Message>,
     pub(super) shutdown: Shutdown,
     pub(super) waker: Arc<Waker>,
@@ -79,9 +81,11 @@ impl<S: Service> Acceptor<S> {
                 self.waker.clear();
                 while let Ok(request) = self.requests.try_recv() {
                     let before = self.datagrams.clone();
-                    let answer = request.serve(&mut self.listeners, &mut self.datagrams, self.backlog);
+                    let answer = request.serve(&mut self.listeners, &mut self.datagrams, &self.left, self.backlog);
                     if !self.datagrams.iter().map(Arc::as_ptr).eq(before.iter().map(Arc::as_ptr)) {
                         self.mail.give_datagrams(&self.datagrams);
+                        self.left.retain(|socket| socket.strong_count() > 0);
+                        self.left.extend(before.iter().map(Arc::downgrade));
                     }
                     self.tell_where();
                     answer.send();

@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, soc
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Datagrams that one worker takes before its connections have their turn.
 const DATAGRAMS_PER_TURN: usize = 64;
@@ -133,13 +133,16 @@ impl AsFd for Datagrams {
 }
 
 impl Datagrams {
-    /// Opens the sockets of a port and its addresses, or none. Those of `there` that are among them are kept. An optional
-    /// address that this machine lacks is skipped with a warning.
+    /// Opens the sockets of a port and its addresses, or none. Those of `there` that are among them are kept; those that were
+    /// `left` before are in nobody's way. An optional address that this machine lacks is skipped with a warning.
     pub(super) fn open_all(
         wanted: Option<&(u16, Vec<Bind>)>,
         there: &[Arc<Datagrams>],
+        left: &[Weak<Datagrams>],
     ) -> Result<Vec<Arc<Datagrams>>, ServeError> {
         let Some((port, words)) = wanted else { return Ok(Vec::new()) };
+        let left: Vec<_> = left.iter().filter_map(Weak::upgrade).collect();
+        let going: Vec<&Datagrams> = there.iter().chain(&left).map(Arc::as_ref).collect();
         let mut opened = Vec::new();
         for word in words {
             let is_again = |socket: &Arc<Datagrams>| (socket.port, &socket.word) == (*port, word);
@@ -151,7 +154,7 @@ impl Datagrams {
             if opened.len() > before {
                 continue;
             }
-            match Datagrams::open(word, *port, there, &opened) {
+            match Datagrams::open(word, *port, &going, &opened) {
                 Ok(sockets) => {
                     for socket in sockets {
                         tracing::info!(address = %socket.local(), "listening to datagrams");
@@ -170,19 +173,19 @@ impl Datagrams {
     fn open(
         word: &Bind,
         port: u16,
-        there: &[Arc<Datagrams>],
+        going: &[&Datagrams],
         opened: &[Arc<Datagrams>],
     ) -> std::io::Result<Vec<Datagrams>> {
         let open = |address| {
             // One that stays may share its address for a moment with one that goes, and with no other.
             let is_taken = opened.iter().any(|socket| socket.overlaps(address));
-            if is_taken { Err(Errno::ADDRINUSE) } else { Datagrams::open_at(address, word, port, there) }
+            if is_taken { Err(Errno::ADDRINUSE) } else { Datagrams::open_at(address, word, port, going) }
         };
         Ok(word.open_each(word.resolve(port)?, |errno| errno, open)?)
     }
 
-    /// Opens one socket. Those of `there` are not in its way: workers may use them for a moment longer.
-    fn open_at(address: SocketAddr, word: &Bind, port: u16, there: &[Arc<Datagrams>]) -> Result<Datagrams, Errno> {
+    /// Opens one socket. Those of `going` are not in its way: workers may use them for a moment longer.
+    fn open_at(address: SocketAddr, word: &Bind, port: u16, going: &[&Datagrams]) -> Result<Datagrams, Errno> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = socket_with(family, SocketType::DGRAM, flags, None)?;
@@ -190,7 +193,7 @@ impl Datagrams {
             // So that `* ::*` can be received on both.
             set_ipv6_v6only(&fd, true)?;
         }
-        let in_the_way: Vec<_> = there.iter().filter(|socket| socket.overlaps(address)).collect();
+        let in_the_way: Vec<_> = going.iter().filter(|socket| socket.overlaps(address)).collect();
         // The kernel looks at both when the later one is bound. No longer than that: no other process is to come between.
         let share = |shared| in_the_way.iter().try_for_each(|socket| set_socket_reuseaddr(&socket.fd, shared));
         if !in_the_way.is_empty() {
@@ -285,4 +288,26 @@ impl Datagrams {
 fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = address.as_sockaddr_in().map(|&address| address.into());
     v4.or_else(|| address.as_sockaddr_in6().map(|&address| address.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_was_just_left_can_be_had_again() {
+        let open = |port, there: &[_], left: &[_]| {
+            Datagrams::open_all(Some(&(port, vec![Bind::parse("127.0.0.1")])), there, left)
+        };
+        let of_a_worker = open(0, &[], &[]).unwrap();
+        let port = of_a_worker[0].local().port();
+        // As far as is known here it is another process's.
+        assert!(matches!(open(port, &[], &[]), Err(ServeError::Datagrams(..))));
+        let left: Vec<_> = of_a_worker.iter().map(Arc::downgrade).collect();
+        let again = open(port, &[], &left).unwrap();
+        assert_eq!(again[0].local().port(), port);
+        drop(of_a_worker);
+        assert!(matches!(open(port, &[], &left), Err(ServeError::Datagrams(..))), "the new one is shared with nobody");
+        assert!(Arc::ptr_eq(&open(port, &again, &left).unwrap()[0], &again[0]));
+    }
 }

@@ -4,7 +4,7 @@ use super::datagrams::Datagrams;
 use super::inbox::Waker;
 use super::listener::{Bind, Listen, ListenError, Listener, Place};
 use super::serve::ServeError;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Asks the acceptor to listen elsewhere; clones ask the same one.
@@ -82,11 +82,12 @@ pub(super) struct Answer {
 }
 
 impl Request {
-    /// Does what was asked for.
+    /// Does what was asked for. Workers may still have the sockets that were `left` before.
     pub(super) fn serve(
         self,
         listeners: &mut Vec<Listener>,
         datagrams: &mut Vec<Arc<Datagrams>>,
+        left: &[Weak<Datagrams>],
         backlog: i32,
     ) -> Answer {
         let before =
@@ -94,7 +95,7 @@ impl Request {
         let done = match self.to {
             Target::New { listens, datagrams: wanted } => {
                 // The UDP sockets that there are stay until nothing can fail any more.
-                let opened = Datagrams::open_all(wanted.as_ref(), datagrams);
+                let opened = Datagrams::open_all(wanted.as_ref(), datagrams, left);
                 let opened = opened.inspect_err(|error| tracing::warn!("{error}; listening where it was before"));
                 opened.and_then(|opened| {
                     change(listeners, &listens, backlog).map_err(ServeError::Listen)?;

@@ -161,7 +161,7 @@ impl Sockets {
     /// When one that is not optional cannot be had.
     pub fn open(options: &Options) -> Result<Sockets, ServeError> {
         let listeners = Listener::open_all(&options.listens, options.backlog).map_err(ServeError::Listen)?;
-        let datagrams = Datagrams::open_all(options.datagrams.as_ref(), &[])?;
+        let datagrams = Datagrams::open_all(options.datagrams.as_ref(), &[], &[])?;
         Ok(Sockets { listeners, datagrams })
     }
 
@@ -239,7 +239,8 @@ fn start_threads<S: Service>(
     shutdown.wakes(Arc::clone(&waker));
     let (listening, requests) = Listening::new(Arc::clone(&waker));
     let (mail, shutdown) = (mail.clone(), shutdown.clone());
-    let acceptor = Acceptor { service, listeners, datagrams, mail, shutdown, waker, requests, backlog };
+    let left = Vec::new();
+    let acceptor = Acceptor { service, listeners, datagrams, left, mail, shutdown, waker, requests, backlog };
     acceptor.tell_where();
     threads.push(thread::Builder::new().name("tenon-accept".to_owned()).spawn(move || acceptor.run())?);
     Ok((threads, listening))
