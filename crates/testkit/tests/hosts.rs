@@ -48,3 +48,39 @@ fn nor_does_a_log_file_that_is_as_long_as_it_may_be() {
     let mut server = Server::tenon_with_short_files(1_000, &settings).expect("tenon starts");
     assert!(server.is_running() && fs::metadata(&log).expect("it is there").len() == 600_000);
 }
+
+#[test]
+fn what_a_log_that_may_not_become_longer_has_confirmed_is_written() {
+    // 20 MB: more than the memory that the log is gathered in.
+    let start = |folder: &Folder| {
+        let settings = [
+            ("workers", "1"),
+            ("save", ""),
+            ("appendonly", "yes"),
+            ("auto-aof-rewrite-percentage", "0"),
+            ("dir", folder.path.to_str().expect("text")),
+        ];
+        Server::tenon_with_short_files(40_000, &settings).expect("tenon starts")
+    };
+    let folder = Folder::new().expect("a folder of our own");
+    let mut server = start(&folder);
+    let connect = |server: &Server| {
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        Resp::connect_to(address, Some(PATIENCE)).expect("the server listens")
+    };
+    let mut client = connect(&server);
+    let value = noise();
+    let confirmed = (0..1_000)
+        .take_while(|number| {
+            let reply = client.call(&[b"SET", format!("key:{number}").as_bytes(), &value]).expect("a reply");
+            let is_refused = matches!(&reply, Value::Error(error) if error.starts_with(b"MISCONF"));
+            assert!(is_refused || reply == Value::Simple(b"OK".to_vec()), "{reply:?}");
+            !is_refused
+        })
+        .count();
+    assert!((1..1_000).contains(&confirmed), "{confirmed}");
+    wait_until("all is written", || info::field(&mut client, "persistence", "aof_buffer_length") == "0");
+    server.kill();
+    let server = start(&folder);
+    assert_eq!(connect(&server).call(&[b"DBSIZE"]).expect("a reply"), Value::Int(confirmed as i64));
+}

@@ -3,6 +3,7 @@
 use super::{File, Files, Hold, Kept, Want};
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -122,6 +123,14 @@ fn where_it_can_be(synced: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// Refuses a length that the limit on the length of files (RLIMIT_FSIZE) does not allow this process.
+pub(super) fn may_become(len: u64) -> io::Result<()> {
+    match getrlimit(Resource::Fsize).current {
+        Some(limit) if limit < len => Err(io::Error::from(Errno::FBIG)),
+        _ => Ok(()),
+    }
+}
+
 /// Number of a file, and when it was made; nothing where the file system does not tell that.
 pub(super) fn identity(metadata: &fs::Metadata) -> Option<[u64; 2]> {
     // A number of a file that was removed may be another one's later.
@@ -148,6 +157,8 @@ impl File for fs::File {
     }
 
     fn keep_room(&self, from: u64, len: u64) -> io::Result<()> {
+        // The kernel looks at this limit only when something is written.
+        may_become(from + len)?;
         match retry_on_intr(|| fallocate(self, FallocateFlags::KEEP_SIZE, from, len)) {
             Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(error.into()),
             // It is not to be had here, or something else is wrong, which a write will tell.

@@ -4,7 +4,7 @@
 //! locked by the process that has it. A file on a disk would do it, too, but whoever writes to memory that lies in one waits
 //! now and then until the system has brought a page of it to the disk: in `/dev/shm` nothing goes to a disk.
 
-use super::disk;
+use super::disk::{self, may_become};
 use super::memory::Memory;
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock, fstatfs};
 use rustix::io::{Errno, retry_on_intr};
@@ -312,10 +312,8 @@ fn open_locked(path: &Path, makes: bool, owner: u32) -> io::Result<Option<File>>
 
 /// Has the system keep all of the room: who touches a page that it then has not is ended.
 fn take_room(file: &File, len: u64) -> io::Result<()> {
-    if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some_and(|limit| limit < len) {
-        // The signal would end the process.
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
+    // The signal would end the process.
+    may_become(len)?;
     if file.metadata()?.len() != len {
         file.set_len(0)?;
         file.set_len(len)?;

@@ -15,8 +15,8 @@ use rustix::net::sockopt::{
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, acceptfrom_with, getsockname, recv, send};
 use rustix::time::Timespec;
 use std::net::SocketAddr;
-use std::sync::{Arc, Weak};
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tenon_engine::clock::monotonic_ns;
 use tenon_engine::log_limit::LogLimit;

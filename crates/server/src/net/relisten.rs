@@ -4,8 +4,8 @@ use super::datagrams::Datagrams;
 use super::inbox::Waker;
 use super::listener::{Bind, Listen, ListenError, Listener, Place};
 use super::serve::ServeError;
-use std::sync::{Arc, Weak};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
 
 /// Asks the acceptor to listen elsewhere; clones ask the same one.
 #[derive(Clone, Debug)]
