@@ -1,5 +1,5 @@
 //! How long at a time the scheduler lets a thread run while others want its core: the one setting of threads that the
-//! server needs and no safe crate has. Knows nothing of what the thread does.
+//! server needs and no safe crate has; and whether the system lets one ask for it. Knows nothing of what the thread does.
 
 use std::io;
 use std::time::Duration;
@@ -41,9 +41,100 @@ pub fn set(niceness: i32, length: Duration) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Whether asking for that, or for a niceness alone, may end the process: a filter of system calls can do so where others
+/// refuse (seccomp(2); systemd's SystemCallFilter without a SystemCallErrorNumber). Where there is a filter, a process of its
+/// own tries it, which is quick as long as this one has little memory.
+pub fn is_deadly() -> bool {
+    is_filtered(&std::fs::read_to_string("/proc/self/status").unwrap_or_default()) && ends_who_asks()
+}
+
+/// Whether the status of a process, as proc(5) has it, says that its system calls are filtered, or nothing about it.
+fn is_filtered(status: &str) -> bool {
+    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+    mode.is_none_or(|mode| mode.trim() == "2")
+}
+
+/// Whether a process ends that asks for it. Where none can be made, that is not known, and said to be so.
+fn ends_who_asks() -> bool {
+    // SAFETY: of what this process has the new one uses nothing but its own stack: it makes system calls, and none that another
+    // thread of this process could have left a lock for. `_exit` runs nothing else.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // A dump of its memory would look as if the server had failed.
+        // SAFETY: plain numbers.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+        let _ = set(19, Duration::from_micros(100));
+        // SAFETY: plain numbers, and an end.
+        unsafe {
+            libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+            libc::_exit(0)
+        }
+    }
+    if child < 0 {
+        return true;
+    }
+    let mut status = 0;
+    // SAFETY: the status is where the call may write it.
+    while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return true;
+        }
+    }
+    !libc::WIFEXITED(status)
+}
+
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
+    use std::io::Write;
+
+    /// Has the kernel end this process at a system call of this number.
+    fn forbid(call: libc::c_long) -> bool {
+        let step = |code, jump: u8, value| libc::sock_filter { code, jt: jump, jf: 0, k: value };
+        let (load, jump_if_equal, give) = (0x20, 0x15, 0x06);
+        let mut steps = [
+            // The number of the call is what the kernel's record of it begins with.
+            step(load, 0, 0),
+            step(jump_if_equal, 1, call as u32),
+            step(give, 0, libc::SECCOMP_RET_ALLOW),
+            step(give, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        ];
+        let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+        // SAFETY: the program and its steps are there until the call returns.
+        unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+        }
+    }
+
+    #[test]
+    fn a_filter_that_ends_who_asks_is_known_before() {
+        assert!(!ends_who_asks());
+        for call in [libc::SYS_sched_setattr, libc::SYS_setpriority] {
+            // SAFETY: as in `ends_who_asks`, which the new process calls.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let code = if !forbid(call) { 2 } else { i32::from(ends_who_asks()) };
+                // SAFETY: a plain number, and an end.
+                unsafe { libc::_exit(code) };
+            }
+            let mut status = 0;
+            // SAFETY: the status is where the call may write it.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert!(libc::WIFEXITED(status));
+            if libc::WEXITSTATUS(status) == 2 {
+                let _ = writeln!(io::stderr(), "skipped: no filter of system calls is to be had here");
+                continue;
+            }
+            assert_eq!(libc::WEXITSTATUS(status), 1, "of the call {call}");
+        }
+    }
+
+    #[test]
+    fn without_a_filter_nothing_is_tried() {
+        assert!(!is_filtered("Name:\ttenon\nSeccomp:\t0\nSeccomp_filters:\t0\n"));
+        assert!(is_filtered("Name:\ttenon\nSeccomp:\t2\nSeccomp_filters:\t1\n") && is_filtered(""));
+    }
 
     #[test]
     fn a_thread_gets_its_niceness_and_others_keep_theirs() {

@@ -218,6 +218,12 @@ fn serve_logged(
              memory may run out, and the server with it, long before maxmemory: limit it by a cgroup instead."
         );
     }
+    if !tenon_engine::snapshot::may_yield() {
+        tracing::warn!(
+            "the filter of system calls (systemd's SystemCallFilter) would end the server for sched_setattr or setpriority: while \
+             it saves, clients have to share the cores with that"
+        );
+    }
     if let Some(too_few) = lowered {
         tracing::warn!("for maxclients {too_few}: maxclients is now {}", too_few.max_clients);
     }

@@ -20,6 +20,7 @@ mod shared;
 pub(crate) use begin::KnownSnapshot;
 pub use begin::{Begun, SnapshotOptions, Snapshots};
 pub(crate) use hand_over::{CHANGES, has_due_members};
+pub use priority::may_yield;
 pub(crate) use priority::yield_to_workers;
 pub use scanner::Report;
 pub use shared::{Progress, Snapshot};
