@@ -17,12 +17,14 @@ pub struct Needs {
     pub listeners: usize,
     /// UDP sockets.
     pub datagrams: usize,
+    /// Rings that other threads may have beside each worker's.
+    pub more_rings: usize,
 }
 
 impl Needs {
     /// Descriptors that clients do not get.
     fn reserved(self) -> u64 {
-        let per_worker = RESERVED_PER_WORKER + self.datagrams as u64;
+        let per_worker = RESERVED_PER_WORKER + (self.datagrams + self.more_rings) as u64;
         RESERVED + per_worker * self.workers as u64 + (self.listeners + self.datagrams) as u64
     }
 }
@@ -85,14 +87,14 @@ mod tests {
 
     #[test]
     fn what_fits_already_changes_nothing_and_more_than_the_kernel_has_is_told() {
-        let needs = Needs { workers: 16, listeners: 3, datagrams: 2 };
+        let needs = Needs { workers: 16, listeners: 3, datagrams: 2, more_rings: 4 };
         assert_eq!(raise_for(1, needs), OpenFiles::Enough);
         // fs.nr_open bounds even root.
         match raise_for(u32::MAX, needs) {
             OpenFiles::Only(TooFew { limit, wanted, max_clients }) => {
-                assert_eq!(u64::from(max_clients), limit - (32 + (3 + 2) * 16 + 3 + 2));
+                assert_eq!(u64::from(max_clients), limit - (32 + (3 + 2 + 4) * 16 + 3 + 2));
                 assert_eq!(getrlimit(Resource::Nofile).current, Some(limit));
-                assert_eq!(wanted, (1 << 32) - 1 + 117);
+                assert_eq!(wanted, (1 << 32) - 1 + 181);
                 assert_eq!(raise_for(max_clients, needs), OpenFiles::Enough);
                 assert!(matches!(raise_for(max_clients + 1, needs), OpenFiles::Only(_)));
             }

@@ -1,11 +1,11 @@
 //! What CONFIG SET brings about outside the engine: another level of logging, other places to listen, more open files.
 
-use crate::net::{Bind, Endpoint, FrontEnd, Listen, Listening, Places, TlsTerms};
+use crate::net::{Bind, Endpoint, FrontEnd, Listen, Listening, Places, STAND_INS_MAX, TlsTerms};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use tenon_engine::Engine;
 use tenon_engine::changed_settings::ChangeOutside;
-use tenon_engine::config::{Config, Setting, SettingId, ValueError};
+use tenon_engine::config::{Config, IoChoice, Setting, SettingId, ValueError};
 
 use crate::logging::{Level, Logging};
 use crate::open_files::{Needs, OpenFiles, TooFew, raise_for};
@@ -142,7 +142,8 @@ pub(crate) fn datagrams(config: &Config) -> Option<(u16, Vec<Bind>)> {
 /// What the settings say descriptors are needed for beside clients.
 pub(crate) fn needs(config: &Config) -> Needs {
     let datagrams = datagrams(config).map_or(0, |(_, addresses)| addresses.len());
-    Needs { workers: config.workers(), listeners: listens(config).len(), datagrams }
+    let more_rings = if config.io() == IoChoice::Epoll { 0 } else { STAND_INS_MAX };
+    Needs { workers: config.workers(), listeners: listens(config).len(), datagrams, more_rings }
 }
 
 /// Where the settings say to listen.

@@ -28,3 +28,4 @@ pub use serve::{Bound, Options, Running, ServeError, Sockets, Takes, serve};
 pub use service::{Address, CloseReason, ConnectionId, FrontEnd, Meanwhile, OutputLimits, Peer, Service};
 pub use tls::{TlsEvent, TlsTerms};
 pub use way::{Wanted, Way};
+pub(crate) use worker::lending::STAND_INS_MAX;

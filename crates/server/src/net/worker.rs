@@ -1,7 +1,7 @@
 //! One worker's event loop: its connections, its mail and its ticks. Knows no protocol, and no system call.
 
 mod datagrams;
-mod lending;
+pub(super) mod lending;
 mod long_values;
 mod mail;
 mod meanwhile;

@@ -21,7 +21,7 @@ pub struct Server {
 /// For the tests with many connections, either end of which is this process's: they run beside each other, and many a system
 /// gives a process 1,024 unless it asks for more.
 pub fn raise_open_files() {
-    let _ = raise_for(10_000, Needs { workers: 2, listeners: 2, datagrams: 0 });
+    let _ = raise_for(10_000, Needs { workers: 2, listeners: 2, datagrams: 0, more_rings: 0 });
 }
 
 pub fn tcp(front_end: FrontEnd, address: &str) -> Listen {

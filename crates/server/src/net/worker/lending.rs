@@ -31,7 +31,7 @@ use tenon_frontend::Flow;
 use tenon_wire::OutBuf;
 
 /// Threads beside the worker's own: so many long calls run at a time before the next one is waited for.
-const STAND_INS_MAX: usize = 4;
+pub(crate) const STAND_INS_MAX: usize = 4;
 
 /// How long no thread is asked for when none could be had.
 const HIRE_AGAIN: Duration = Duration::from_secs(1);
