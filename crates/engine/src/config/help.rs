@@ -233,8 +233,8 @@ A setting that is unknown or has a wrong value stops the start with its file, it
   names of other commands cannot be taken, not even of those that have another one now. Rules of users name commands as
   they are declared, and so does the log.
 - `user NAME RULES...` makes a user, with rules as ACL SETUSER takes them; not beside `aclfile`.
-- Repeated `save` lines add up, and so do `client-output-buffer-limit` lines of different classes. Of other settings the
-  last line counts.
+- Repeated `save` lines add up, with those of the command line behind them, up to an empty one; so do
+  `client-output-buffer-limit` lines of different classes. Of other settings the last line counts.
 
 ## Coming from Redis
 
@@ -242,10 +242,18 @@ A redis.conf loads as it is unless it asks for something that Tenon does not do;
 not. Its `logfile` and `dir` must be accessible, as for Redis. Settings of Redis that have no effect here load with a warning in the log; so
 do those that tune features which Tenon lacks. What would promise such a feature stops the start (see the end of this page).
 
-Three defaults differ from Redis: `bind` is `127.0.0.1` rather than all addresses, `maxmemory` is 80% of the memory
+Four defaults differ from Redis. Clients of memcached are served too, at `memcached-port` 11211, and asked for a password by
+`memcached-auth` alone: a second server on the machine, or beside a memcached, needs another port or `memcached-port 0`. The port is
+not opened unless it is named where clients of RESP are guarded by `requirepass`, `user` or `aclfile`, or where `port 0`
+leaves them a UNIX socket or TLS; the log says so. `bind` is `127.0.0.1` rather than all addresses, `maxmemory` is 80% of the memory
 rather than unlimited (`--maxmemory 0`), and `save` is empty. A redis.conf without a `save` line, like Debian's, has Redis
 write `dump.rdb` by `save 3600 1 300 100 60 10000` and at its end; Tenon wants the line to be there, and says at its start
 what keeps the data. `daemonize` alone writes no `pidfile`: it has to be named.
+
+A unit of systemd's that was written for Redis, such as Debian's, wants three changes (`systemctl edit`): `ExecStart=` and
+`ExecPaths=` name the program; `RemoveIPC=no`, since systemd otherwise takes from `/dev/shm` what a killed server has confirmed and not yet
+written, and with `appendfsync everysec` the next one lacks the last milliseconds; `SystemCallFilter=sched_setattr setpriority`, without
+which a save takes as much of the cores as the clients (the log says so).
 ",
     );
     for group in Group::ALL {

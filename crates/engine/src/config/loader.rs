@@ -4,6 +4,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
+use super::args;
 use super::error::{LoadError, LoadProblem, ValueError};
 use super::live::{Config, check_support};
 use super::machine::Machine;
@@ -11,7 +12,7 @@ use super::rewrite::USER;
 use super::setting::{Kind, Setting, Support};
 use super::table::{SETTINGS, find};
 use super::unsupported::{ACCEPTED_AT_DEFAULT, FORGOTTEN, Fixed, Otherwise, UNSUPPORTED_DIRECTIVES, find_fixed};
-use super::value::{parse_memory, save_words};
+use super::value::{Value, parse_memory, save_words};
 
 /// Where something was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,11 @@ pub enum Oddity {
     NoEffect,
     /// It is more than so many bytes, which it is taken as.
     MoreThan(i64),
+    /// It was not said, and is nothing because of another setting.
+    Closed {
+        /// The other one.
+        by: &'static str,
+    },
 }
 
 impl Display for Warning {
@@ -63,10 +69,14 @@ impl Display for Warning {
         let Warning { origin, name, oddity, text } = self;
         match oddity {
             Oddity::NoEffect => write!(f, "{origin}: '{name}' has no effect: {text}"),
+            Oddity::Closed { by } => write!(f, "'{name}' is 0 because of '{by}': {text}"),
             Oddity::MoreThan(most) => write!(f, "{origin}: '{name}' is taken as {most}: {text}"),
         }
     }
 }
+
+/// The setting of where memcached's clients come to.
+const MEMCACHED_PORT: &str = "memcached-port";
 
 /// The directive that gives a command another name, which is no setting: each line names another one.
 const RENAME: &str = "rename-command";
@@ -112,19 +122,20 @@ pub struct Loader {
     /// in a file does no harm when the command line says `--supervised no`.
     refused: Vec<(&'static str, LoadError)>,
     warnings: Vec<Warning>,
-    /// Whether save points were given yet, and if so, whether on the command line: those of one source add up.
-    save_on_command_line: Option<bool>,
+    /// Whether it was said where memcached's clients come to.
+    names_memcached_port: bool,
 }
 
 impl Loader {
     /// Starts from the defaults on a machine like this.
     pub fn new(machine: Machine) -> Self {
         let config = Config::new(machine);
-        Self { config, refused: Vec::new(), warnings: Vec::new(), save_on_command_line: None }
+        Self { config, refused: Vec::new(), warnings: Vec::new(), names_memcached_port: false }
     }
 
     /// The configuration, if nothing in it is refused.
-    pub fn finish(self) -> Result<Config, LoadError> {
+    pub fn finish(mut self) -> Result<Config, LoadError> {
+        self.close_unnamed_door();
         let Self { mut config, refused, warnings, .. } = self;
         match refused.into_iter().next() {
             Some((_, error)) => Err(error),
@@ -133,6 +144,32 @@ impl Loader {
                 Ok(config)
             }
         }
+    }
+
+    /// Listens to no clients of memcached, who are asked for no password, where nobody has said that it should and clients of
+    /// RESP are asked for one or have a guarded way in: a redis.conf does not know of them.
+    pub(super) fn close_unnamed_door(&mut self) {
+        let config = &self.config;
+        if self.names_memcached_port || config.is_memcached() || config.memcached_auth() {
+            return;
+        }
+        let guarded = [
+            (!config.requirepass().is_empty(), "requirepass"),
+            // What Redis writes of the user that everybody is guards nothing.
+            (
+                config.users.iter().any(|user| user.name != b"default" || user.rules().all(|rule| rule != b"nopass")),
+                USER,
+            ),
+            (!config.aclfile().is_empty(), "aclfile"),
+            (config.port() == 0 && config.tls_port() != 0, "tls-port"),
+            (config.port() == 0 && !config.unixsocket().is_empty(), "unixsocket"),
+        ];
+        let Some((_, by)) = guarded.into_iter().find(|(is_so, _)| *is_so) else { return };
+        let setting = find(MEMCACHED_PORT).expect("a setting");
+        self.config.store(setting, &Value::Number(0));
+        let text = "memcached's clients would come in beside it and be asked for no password. Say memcached-port to have them in, \
+                    and memcached-auth to have them asked.";
+        self.warn_of(&Origin::CommandLine, MEMCACHED_PORT, Oddity::Closed { by }, text);
     }
 
     /// The directory in which the process was started.
@@ -223,9 +260,13 @@ impl Loader {
         words: &[String],
         origin: &Origin,
     ) -> Result<(), LoadError> {
+        self.names_memcached_port |= setting.name == MEMCACHED_PORT;
         let current = self.config.value(setting);
-        let words =
-            if setting.kind == Kind::SavePoints { self.save_words(setting, words, origin) } else { words.into() };
+        let words = match words {
+            [list] if setting.kind.is_list() => words_within(list),
+            words => words.into(),
+        };
+        let words = if setting.kind == Kind::SavePoints { self.save_words(setting, &words) } else { words };
         // Wherever the server works meanwhile, when CONFIG REWRITE reads its file again.
         let directory = Path::new(self.directory());
         let parsed = self.config.read(setting, &words, &current, directory);
@@ -262,11 +303,9 @@ impl Loader {
         }
     }
 
-    /// Repeated `save` lines add up, but for an empty one; those of the command line replace those of files.
-    fn save_words(&mut self, setting: &Setting, words: &[String], origin: &Origin) -> Vec<String> {
-        let source = Some(*origin == Origin::CommandLine);
-        let adds_up = self.save_on_command_line == source && words.iter().any(|word| !word.is_empty());
-        self.save_on_command_line = source;
+    /// Repeated `save` lines add up, as in Redis wherever they stand, but for an empty one.
+    fn save_words(&self, setting: &Setting, words: &[String]) -> Vec<String> {
+        let adds_up = words.iter().any(|word| !word.is_empty());
         let before = if adds_up { self.config.show(setting) } else { String::new() };
         let owned = |words: &[String]| save_words(words).into_iter().map(str::to_owned).collect::<Vec<_>>();
         [owned(&[before]), owned(words)].concat()
@@ -304,6 +343,17 @@ impl Loader {
     fn is_refused(&self, name: &str) -> bool {
         self.refused.iter().any(|(refused, _)| *refused == name)
     }
+}
+
+/// The words of a list that was given as one: as Redis has it they may be in quotes once more (`--save '""'`).
+fn words_within(list: &str) -> Vec<String> {
+    let as_it_is = || vec![list.to_owned()];
+    if list.is_empty() {
+        return as_it_is();
+    }
+    let words = args::split(list.as_bytes()).unwrap_or_default();
+    let words: Result<Vec<_>, _> = words.into_iter().map(String::from_utf8).collect();
+    words.ok().filter(|words| !words.is_empty()).unwrap_or_else(as_it_is)
 }
 
 /// The known name nearest to a mistyped one, if a third of its letters or fewer are wrong.

@@ -21,7 +21,7 @@ impl Machine {
         let directory = std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_else(|_| "/".into());
         Self {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            memory_bytes: memory_bytes(Path::new("/")).or_else(installed_memory),
+            memory_bytes: memory_bytes(Path::new("/"), installed_memory()),
             directory,
         }
     }
@@ -52,16 +52,16 @@ fn percent_of(percent: u64, bytes: u64) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
-/// The least limit found below `root`, which is `/` but in tests.
-fn memory_bytes(root: &Path) -> Option<u64> {
+/// The least limit found below `root`, which is `/` but in tests, and of RAM as the kernel tells it.
+fn memory_bytes(root: &Path, installed: Option<u64>) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
     let ram = read("proc/meminfo").as_deref().and_then(mem_total);
     // Without /proc, as in some sandboxes, the mount's root is taken for the group.
     let cgroup = cgroup_limit(root, read("proc/self/cgroup").as_deref().unwrap_or("0::/"));
-    [ram, cgroup].into_iter().flatten().min()
+    [ram, cgroup, installed].into_iter().flatten().min()
 }
 
-/// RAM as the kernel tells it to whoever has no /proc. It cannot say that it does not: it is asked only then.
+/// RAM as the kernel tells it, also to whoever has no /proc/meminfo, but not of a container's own.
 fn installed_memory() -> Option<u64> {
     let info = rustix::system::sysinfo();
     Some(info.totalram.checked_mul(info.mem_unit.into())?).filter(|&bytes| bytes > 0)
@@ -117,13 +117,17 @@ mod tests {
 
     /// A made-up system: paths with contents, below a directory of its own.
     fn limit_of(name: &str, files: &[(&str, &str)]) -> Option<u64> {
+        limit_beside(name, files, None)
+    }
+
+    fn limit_beside(name: &str, files: &[(&str, &str)], installed: Option<u64>) -> Option<u64> {
         let root = std::env::temp_dir().join(format!("tenon-machine-{}-{name}", std::process::id()));
         for (path, text) in files {
             let path = root.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let bytes = memory_bytes(&root);
+        let bytes = memory_bytes(&root, installed);
         let _ = fs::remove_dir_all(&root);
         bytes
     }
@@ -142,6 +146,13 @@ mod tests {
     fn ram_alone() {
         assert_eq!(limit_of("ram", &[MEMINFO]), Some(16_384_000_000));
         assert_eq!(limit_of("none", &[]), None);
+        assert_eq!(limit_beside("less", &[MEMINFO], Some(17_000_000_000)), Some(16_384_000_000));
+        // Where /proc has processes alone, version 1 of cgroups still says what is no limit.
+        let files = [
+            ("proc/self/cgroup", "4:memory:/\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+        ];
+        assert_eq!(limit_beside("pids", &files, Some(17_000_000_000)), Some(17_000_000_000));
     }
 
     #[test]

@@ -41,7 +41,9 @@ impl Config {
         let name = path.display().to_string();
         let reload = |text: &[u8]| {
             let mut loader = Loader::new(self.machine().clone());
-            loader.text(text, &name).map(|()| loader).map_err(RewriteError::Load)
+            loader.text(text, &name).map_err(RewriteError::Load)?;
+            loader.close_unnamed_door();
+            Ok::<_, RewriteError>(loader)
         };
         let wrong = Wrong::find(&reload(&old)?, self, users);
         let replaced = replace(&old, &wrong, self);
@@ -52,6 +54,9 @@ impl Config {
             return Err(RewriteError::UsersIncluded);
         }
         let new = append(replaced, &still_wrong, self);
+        // A line that it has now may have changed what another setting is where nothing is said of it.
+        let changed_by_that = Wrong::find(&reload(&new)?, self, users);
+        let new = append(new, &changed_by_that, self);
         if new != old {
             write_atomically(path, &new).map_err(RewriteError::Write)?;
         }

@@ -117,7 +117,7 @@ pub enum Kind {
         /// The largest number of words.
         max: usize,
     },
-    /// Pairs of seconds and changes; repeated lines of a file add up.
+    /// Pairs of seconds and changes; repeated ones add up at the start.
     SavePoints,
     /// `<class> <hard bytes> <soft bytes> <soft seconds>`, once for each class named; the others stay.
     OutputBufferLimits,
@@ -127,6 +127,16 @@ pub enum Kind {
     Percentiles,
     /// How a signal ends the process: words of SHUTDOWN, or `default`.
     EndWords,
+}
+
+impl Kind {
+    /// Whether several words may be a value.
+    pub(super) fn is_list(self) -> bool {
+        matches!(
+            self,
+            Kind::Words { .. } | Kind::SavePoints | Kind::OutputBufferLimits | Kind::Percentiles | Kind::EndWords
+        )
+    }
 }
 
 /// Where a default comes from.

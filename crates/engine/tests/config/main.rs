@@ -1,6 +1,8 @@
 //! The configuration as its users meet it: files, flags, CONFIG GET, SET and REWRITE, help and docs. Texts of errors
 //! that Redis has too were recorded from redis-server 7.0.15.
 
+mod rewrite;
+
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
@@ -165,7 +167,7 @@ fn a_file() {
         "# comment with \" one quote\n\n  PORT 7000\r\nbind 127.0.0.1 -::1\n\
          requirepass \"a \\\"b\\\" \\x41\"\nmaxmemory 50%\nclient-output-buffer-limit normal 1mb 0 0\n\
          client-output-buffer-limit slave 1 2 3\nnotify-keyspace-events KEx\nloglevel DEBUG\n\
-         latency-tracking-info-percentiles 50 99.9\nauto-aof-rewrite-min-size 64mb",
+         latency-tracking-info-percentiles 50 99.9\nauto-aof-rewrite-min-size 64mb\nmemcached-port 11211",
     );
     let config = run(&[&path]).unwrap();
     assert_eq!((config.port(), config.maxmemory()), (7000, 500_000));
@@ -272,6 +274,59 @@ fn flags() {
     check(&["-", "x.conf"], "command line: unexpected argument 'x.conf': the file comes first, then --name value ...");
     let missing = run(&["/nonexistent.conf"]).unwrap_err();
     assert!(missing.starts_with("command line: can't read '/nonexistent.conf': No such file"), "{missing}");
+}
+
+#[test]
+fn a_list_may_be_in_quotes_once_more() {
+    for nothing in [&["--save", r#""""#][..], &["--save", "''"], &[r#"--save """#], &["--save", r#" "" "#]] {
+        assert_eq!(run(nothing).unwrap().save(), [], "{nothing:?}");
+    }
+    let config = run(&["--save", "'60' \"1\"  300 2", "--bind", r#""127.0.0.1" ::1"#]).unwrap();
+    assert_eq!((config.save().len(), config.bind().len()), (2, 2));
+    let scratch = Scratch::new();
+    let path = scratch.write("t.conf", r#"save "\"\"""#);
+    assert_eq!(run(&[&path]).unwrap().save(), []);
+    assert_eq!(run(&["--save", "\"60 1"]).unwrap_err(), "command line: --save '\"60 1': Invalid save parameters");
+}
+
+#[test]
+fn save_points_of_flags_are_added_to_those_of_the_file() {
+    let scratch = Scratch::new();
+    let path = scratch.write("t.conf", "save 900 1\n");
+    assert_eq!(get(&run(&[&path, "--save", "60", "1000"]).unwrap(), &["save"]), ["save=900 1 60 1000"]);
+    assert_eq!(get(&run(&[&path, "--save", "", "--save", "60 1"]).unwrap(), &["save"]), ["save=60 1"]);
+}
+
+#[test]
+fn who_guards_one_door_does_not_open_another_without_a_word() {
+    let port_of = |args: &[&str]| run(args).unwrap().memcached_port();
+    for guarded in [
+        &["--requirepass", "s"][..],
+        &["--user", "app", "on", ">p"],
+        &["--aclfile", "/x/users.acl"],
+        &["--port", "0", "--unixsocket", "/x/s"],
+        &["--port", "0", "--tls-port", "6380"],
+    ] {
+        let config = run(guarded).unwrap();
+        assert_eq!(config.memcached_port(), 0, "{guarded:?}");
+        let warning = config.warnings()[0].to_string();
+        let start = format!(
+            "'memcached-port' is 0 because of '{}': memcached's clients",
+            guarded[guarded.len() - 2].trim_start_matches("--")
+        );
+        assert!(warning.starts_with(&start) || guarded[0] == "--user", "{warning}");
+        assert_eq!(port_of(&[guarded, &["--memcached-port", "11211"]].concat()), 11211, "{guarded:?}");
+    }
+    for open in [
+        &[][..],
+        &["--port", "0"],
+        &["--unixsocket", "/x/s"],
+        &["--requirepass", ""],
+        &["--user", "default", "on", "nopass", "~*", "+@all"],
+    ] {
+        assert_eq!(port_of(open), 11211, "{open:?}");
+    }
+    assert_eq!(port_of(&["--requirepass", "s", "--memcached-auth", "yes"]), 11211);
 }
 
 #[test]
@@ -471,85 +526,6 @@ fn secrets_stay_secret() {
 }
 
 #[test]
-fn rewrite_without_a_file() {
-    let error = defaults().rewrite(&no_users).unwrap_err();
-    assert_eq!(error.to_string(), "The server is running without a config file");
-}
-
-#[test]
-fn rewrite_keeps_what_is_right_and_replaces_the_rest() {
-    let scratch = Scratch::new();
-    let path = scratch.write(
-        "t.conf",
-        "# my conf\nport 7391\nmaxmemory 1048576\n# hz here\nHZ 10\nclient-output-buffer-limit normal 0 0 0\n\
-         client-output-buffer-limit pubsub 1 2 3\nhash-max-ziplist-entries 9\ntimeout 1\ntimeout 2",
-    );
-    let config = run(&[&path, "--port", "7000"]).unwrap();
-    config.rewrite(&no_users).unwrap();
-    let after_port = "# my conf\nport 7000\nmaxmemory 1048576\n# hz here\nHZ 10\n\
-        client-output-buffer-limit normal 0 0 0\nclient-output-buffer-limit pubsub 1 2 3\nhash-max-ziplist-entries 9\n\
-        timeout 1\ntimeout 2";
-    assert_eq!(scratch.read("t.conf"), after_port, "flags are kept, and equal values are not touched");
-
-    let pairs = [
-        ("hz", "12"),
-        ("maxmemory", "2mb"),
-        ("client-output-buffer-limit", "normal 1mb 1 1"),
-        ("hash-max-listpack-entries", "8"),
-        ("timeout", "0"),
-        ("requirepass", "a b\"c"),
-        ("notify-keyspace-events", "xE$"),
-        ("set-max-listpack-value", "1024"),
-        ("latency-tracking-info-percentiles", ""),
-    ];
-    set(&config, &pairs).unwrap();
-    config.rewrite(&no_users).unwrap();
-    let expected = "# my conf\nport 7000\nmaxmemory 2mb\n# hz here\nhz 12\n\
-        client-output-buffer-limit normal 1mb 1 1\nclient-output-buffer-limit replica 256mb 64mb 60\n\
-        client-output-buffer-limit pubsub 1 2 3\nhash-max-listpack-entries 8\ntimeout 0\n\n\
-        # Generated by CONFIG REWRITE\nrequirepass \"a b\\\"c\"\nlatency-tracking-info-percentiles \"\"\n\
-        notify-keyspace-events $xE\nset-max-listpack-value 1024\n";
-    assert_eq!(scratch.read("t.conf"), expected);
-    let again = run(&[&path]).unwrap();
-    assert_eq!(get(&again, &["*"]), get(&config, &["*"]), "what was written says what was in force");
-
-    set(&config, &[("timeout", "4"), ("slowlog-max-len", "1")]).unwrap();
-    config.rewrite(&no_users).unwrap();
-    let expected = expected.replace("timeout 0", "timeout 4") + "slowlog-max-len 1\n";
-    assert_eq!(scratch.read("t.conf"), expected, "one signature is enough");
-    assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 1, "no temporary file stays");
-}
-
-#[test]
-fn rewrite_overrides_included_files() {
-    let scratch = Scratch::new();
-    let included = scratch.write("included.conf", "timeout 9\n");
-    let text = format!("timeout 1\nhz 5\ninclude {included}\n");
-    let path = scratch.write("t.conf", &text);
-    let config = run(&[&path]).unwrap();
-    config.rewrite(&no_users).unwrap();
-    assert_eq!(scratch.read("t.conf"), text, "nothing changed");
-    set(&config, &[("timeout", "2")]).unwrap();
-    config.rewrite(&no_users).unwrap();
-    assert_eq!(run(&[&path]).unwrap().timeout(), 2);
-    assert_eq!(scratch.read("included.conf"), "timeout 9\n");
-}
-
-#[test]
-fn relative_includes_are_found_wherever_the_server_works() {
-    let scratch = Scratch::new();
-    fs::create_dir(scratch.0.join("conf.d")).unwrap();
-    scratch.write("conf.d/a.conf", "timeout 9\n");
-    let path = scratch.write("t.conf", "include conf.d/a.conf\nhz 5\ninclude conf.?/*.conf\n");
-    let machine = Machine { directory: scratch.0.to_str().unwrap().into(), ..machine() };
-    let Ok(Invocation::Run(config)) = parse([path.into()], machine, &mut io::empty()) else { panic!("it is right") };
-    assert_eq!(config.timeout(), 9);
-    set(&config, &[("timeout", "2")]).unwrap();
-    config.rewrite(&no_users).unwrap();
-    assert!(scratch.read("t.conf").ends_with("timeout 2\n"));
-}
-
-#[test]
 fn a_relative_dir_starts_where_the_server_was_started_wherever_it_works() {
     let scratch = Scratch::new();
     // The server works in the first one, where there is another of its name.
@@ -583,38 +559,6 @@ fn a_relative_dir_starts_from_the_one_before() {
         assert_eq!(config.dir().trim_end_matches('/'), format!("{start}/{now}").trim_end_matches('/'));
     }
     assert!(set(&config, &[("dir", "x")]).is_err(), "that is not there");
-}
-
-#[test]
-fn rewrite_drops_what_flags_had_to_override() {
-    let scratch = Scratch::new();
-    let path = scratch.write("t.conf", "supervised upstart\nappendonly yes\nsave 900 1\nsave 60 5\n");
-    run(&[&path, "--supervised", "no", "--appendonly", "no", "--save", ""]).unwrap().rewrite(&no_users).unwrap();
-    assert_eq!(scratch.read("t.conf"), "supervised no\nappendonly no\nsave \"\"\n");
-}
-
-#[test]
-fn rewrite_keeps_mode_links_and_the_old_file_on_errors() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    let scratch = Scratch::new();
-    let target = scratch.write("target.conf", "hz 5\n");
-    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
-    let link = scratch.0.join("link.conf");
-    symlink(&target, &link).unwrap();
-    let config = run(&[link.to_str().unwrap(), "--hz", "6"]).unwrap();
-    config.rewrite(&no_users).unwrap();
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(scratch.read("target.conf"), "hz 6\n");
-    assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
-
-    fs::write(&target, "hz 5\nbroken line\n").unwrap();
-    let error = config.rewrite(&no_users).unwrap_err().to_string();
-    assert!(error.starts_with("Rewriting config file: ") && error.contains(":2: unknown setting"), "{error}");
-    assert_eq!(scratch.read("target.conf"), "hz 5\nbroken line\n");
-
-    fs::remove_file(&target).unwrap();
-    config.rewrite(&no_users).unwrap();
-    assert_eq!(run(&[&target]).unwrap().hz(), 6, "a file that was removed is written anew");
 }
 
 #[test]
@@ -655,37 +599,4 @@ fn docs_are_up_to_date() {
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
     assert!(written == docs(), "docs/configuration.md is out of date: run this test with TENON_BLESS=1");
-}
-
-#[test]
-fn users_are_kept_as_they_are_named() {
-    let scratch = Scratch::new();
-    let path = scratch.write("t.conf", "user bob on \">p w\" (+get ~a)\nport 7000\nUSER eve off\n");
-    let config = run(&[&path, "--user", "ann", "nopass"]).unwrap();
-    let named: Vec<String> = config
-        .users()
-        .iter()
-        .map(|line| {
-            let words = std::iter::once(line.name()).chain(line.rules());
-            let words: Vec<_> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-            format!("{}: {}", line.origin, words.join(","))
-        })
-        .collect();
-    let named: Vec<&str> = named.iter().map(|line| line.rsplit('/').next().unwrap()).collect();
-    assert_eq!(named, ["t.conf:1: bob,on,>p w,(+get,~a)", "t.conf:3: eve,off", "command line: ann,nopass"]);
-
-    // Their lines are replaced where the first one stands, and only as far as whoever knows says so.
-    config.rewrite(&|_| None).unwrap();
-    assert!(scratch.read("t.conf").contains("(+get ~a)"));
-    let right = |lines: &[UserLine]| (lines.len() != 1).then(|| vec!["user bob off".to_owned()]);
-    config.rewrite(&right).unwrap();
-    assert_eq!(scratch.read("t.conf"), "user bob off\nport 7000\n");
-    let empty = scratch.write("empty.conf", "");
-    run(&[&empty]).unwrap().rewrite(&right).unwrap();
-    assert_eq!(scratch.read("empty.conf"), "\n# Generated by CONFIG REWRITE\nuser bob off\n");
-
-    let including = scratch.write("including.conf", &format!("include {path}\n"));
-    let error = run(&[&including]).unwrap().rewrite(&|_| Some(vec!["user bob on".to_owned()])).unwrap_err();
-    assert!(error.to_string().contains("an included file"), "{error}");
-    assert_eq!(scratch.read("including.conf"), format!("include {path}\n"));
 }
