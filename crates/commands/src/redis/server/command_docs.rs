@@ -98,7 +98,8 @@ fn reply_argument(argument: &Argument, keys: &mut KeyRows, reply: &mut Reply<'_>
     if let Some(token) = &argument.token {
         pairs += 1;
         reply.bulk(b"token");
-        reply.bulk(token.as_bytes());
+        // An empty one is written in quotes.
+        reply.bulk(token.trim_matches('"').as_bytes());
     }
     let flags = [
         (argument.is_optional, "optional"),

@@ -27,6 +27,7 @@ static ROWS: &[Row] = &[
             "cluster|getkeysinslot",
             "cluster|info",
             "cluster|links",
+            "cluster|myshardid",
             "cluster|nodes",
             "cluster|replicas",
             "cluster|shards",
@@ -79,7 +80,15 @@ static ROWS: &[Row] = &[
     (&["scan"], &[ANY_OUTPUT, "request_policy:special"]),
     (&["commandlog|get", "slowlog|get"], &[ALL_NODES, ANY_OUTPUT]),
     (
-        &["commandlog|reset", "config|set", "latency|reset", "script|flush", "script|load", "slowlog|reset"],
+        &[
+            "client|setinfo",
+            "commandlog|reset",
+            "config|set",
+            "latency|reset",
+            "script|flush",
+            "script|load",
+            "slowlog|reset",
+        ],
         &[ALL_NODES, ALL_SUCCEEDED],
     ),
     (&["randomkey"], &[ALL_SHARDS, ANY_OUTPUT]),
@@ -103,7 +112,7 @@ static ROWS: &[Row] = &[
     (&["msetnx"], &[MULTI_SHARD, MIN]),
     (&["wait", "waitaof"], &[ALL_SHARDS, MIN]),
     (&["del", "exists", "touch", "unlink"], &[MULTI_SHARD, SUM]),
-    (&["mset"], &[MULTI_SHARD, ALL_SUCCEEDED]),
+    (&["mset", "msetex"], &[MULTI_SHARD, ALL_SUCCEEDED]),
     (
         &["latency|doctor", "latency|graph", "latency|histogram", "latency|history", "latency|latest"],
         &[ANY_OUTPUT, ALL_NODES, SPECIAL],
