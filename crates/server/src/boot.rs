@@ -23,10 +23,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 use tenon_engine::Engine;
 use tenon_engine::allocator::Allocator;
+use tenon_engine::clients::Message;
 use tenon_engine::config::{
     self, Config, EndWords, Invocation, IoChoice, LogFormat, Machine, Supervisor as Supervised, reservation_limit,
 };
@@ -86,6 +87,12 @@ impl From<String> for Failure {
 /// The limit of what a process may reserve is warned of below so many times `maxmemory`: of 400 MB to 2 GB servers had 10 to 36 % in use
 /// when it was reached.
 const RESERVED_TIMES: u64 = 8;
+
+/// How often it is looked, at the end, whether that has come.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How long scripts go on at the end before the operator is told of them.
+const TELLS_AFTER: Duration = Duration::from_secs(1);
 
 /// memcached's exit code where an address cannot be listened on, or another user not be become: `EX_OSERR`.
 const MEMCACHED_SYSTEM_REFUSES: u8 = 71;
@@ -341,11 +348,19 @@ fn serve_logged(
         tracing::info!("ready to accept connections");
         supervisor.tell_ready();
     }
-    let well = if has_loaded { rest_until(&engine, || running.wait()) } else { running.wait() };
+    if has_loaded {
+        rest_until(&engine, &shutdown);
+    } else {
+        shutdown.wait();
+    }
+    let threads = await_threads(&engine, running);
     supervisor.tell_stopping();
     engine.drop_unfinished_save();
-    // Nobody writes any more.
-    let closed = engine.close_aof();
+    let (well, closed) = match threads {
+        // Nobody writes any more.
+        Threads::Ended { well } => (well, engine.close_aof()),
+        Threads::LeftBehind => (true, engine.leave_aof()),
+    };
     if let Err(error) = &closed {
         tracing::error!("the end of the append-only file could not be written: {error}");
     }
@@ -361,33 +376,50 @@ fn serve_logged(
     Ok(well)
 }
 
-/// Looks after the memory that this thread has allocated while it loaded data, as long as `wait` waits for the workers: of what they
+/// Looks after the memory that this thread has allocated while it loaded data, until the end is asked for: of what the workers
 /// have freed of it nothing would come back, and nothing of it be packed.
-fn rest_until(engine: &Engine, wait: impl FnOnce() -> bool + Send) -> bool {
+fn rest_until(engine: &Engine, shutdown: &Shutdown) {
     let mut worker = engine.worker(engine.workers());
-    let (here, has_ended) = (std::thread::current(), AtomicBool::new(false));
+    while !shutdown.wait_for(engine.rest(&mut worker)) {}
+}
+
+/// What has become of the threads that serve.
+enum Threads {
+    /// They have ended; whether none of them by a panic.
+    Ended { well: bool },
+    /// Some go on with scripts, and nothing of that is to be kept.
+    LeftBehind,
+}
+
+/// Waits for the end of the threads that serve, which was asked for, or until the process may end in the middle of what they do.
+fn await_threads(engine: &Engine, running: net::Running<Message>) -> Threads {
     // Whoever gets it waits.
-    let wait = Mutex::new(Some(wait));
-    let wait = || wait.lock().take().is_some_and(|wait| wait());
-    std::thread::scope(|scope| {
-        let waiting = || {
-            let well = wait();
-            has_ended.store(true, Ordering::Release);
-            here.unpark();
-            well
-        };
-        let waiter = match std::thread::Builder::new().name("tenon-waiter".to_owned()).spawn_scoped(scope, waiting) {
-            Ok(waiter) => waiter,
-            Err(error) => {
-                tracing::warn!("no thread can be had to look after what was loaded: {error}");
-                return wait();
+    let running = Arc::new(Mutex::new(Some(running)));
+    let (ended, has_ended) = mpsc::channel();
+    let wait = {
+        let running = Arc::clone(&running);
+        move || running.lock().take().is_some_and(net::Running::wait)
+    };
+    let waiter = std::thread::Builder::new().name("tenon-waiter".to_owned()).spawn(move || _ = ended.send(wait()));
+    if let Err(error) = waiter {
+        tracing::warn!("no thread can be had for the end, which waits for every script: {error}");
+        return Threads::Ended { well: running.lock().take().is_some_and(net::Running::wait) };
+    }
+    let tells_at = Instant::now() + TELLS_AFTER;
+    let mut has_told = false;
+    loop {
+        match has_ended.recv_timeout(LOOK_AGAIN) {
+            Ok(well) => return Threads::Ended { well },
+            Err(RecvTimeoutError::Disconnected) => return Threads::Ended { well: false },
+            Err(RecvTimeoutError::Timeout) if engine.may_leave_scripts() => return Threads::LeftBehind,
+            Err(RecvTimeoutError::Timeout) => {
+                if !has_told && Instant::now() >= tells_at {
+                    engine.tell_of_scripts_awaited("; a second SIGINT ends it at once, without them");
+                    has_told = true;
+                }
             }
-        };
-        while !has_ended.load(Ordering::Acquire) && !waiter.is_finished() {
-            std::thread::park_timeout(engine.rest(&mut worker));
         }
-        waiter.join().unwrap_or(false)
-    })
+    }
 }
 
 /// The file that tells the process's number, if there is to be one. As with Redis and memcached the server runs without it

@@ -60,6 +60,15 @@ impl Shutdown {
         }
     }
 
+    /// Waits until it is asked for, so long at most; tells whether it was.
+    pub(crate) fn wait_for(&self, at_most: Duration) -> bool {
+        let mut state = self.shared.state.lock();
+        if !self.is_requested() {
+            self.shared.changed.wait_for(&mut state, at_most);
+        }
+        self.is_requested()
+    }
+
     /// How long clients may take their replies; zero before it is asked for.
     pub(crate) fn grace(&self) -> Duration {
         self.shared.state.lock().grace

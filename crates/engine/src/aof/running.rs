@@ -23,6 +23,9 @@ const SELECT_FIRST: &[u8] = b"*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n";
 const DYING_MAX: Duration = Duration::from_secs(5);
 const DYING_PERIOD: Duration = Duration::from_millis(5);
 
+/// How long the end of the process waits for a disk when it comes in the middle of calls.
+const LEFT_MAX: Duration = Duration::from_secs(5);
+
 /// The append-only file.
 #[derive(Default)]
 pub struct Aof {
@@ -285,6 +288,22 @@ impl Engine {
         if let Some(append_only) = self.append_only() {
             append_only.log().watch();
         }
+    }
+
+    /// Writes and syncs what is in the log when the process ends in the middle of calls, which may still append to it: from here on
+    /// replies wait for their records, whatever the settings say, so nothing is confirmed that this does not find.
+    ///
+    /// # Errors
+    /// When it could not be done, or takes too long.
+    pub fn leave_aof(&self) -> std::io::Result<()> {
+        let Some(append_only) = self.append_only() else { return Ok(()) };
+        append_only.log().set_policy(Policy::Always);
+        // Before the position is looked at: who has not seen it yet has appended what that counts.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if self.sync_aof(LEFT_MAX) {
+            return Ok(());
+        }
+        Err(self.log_is_behind().unwrap_or_else(|| std::io::ErrorKind::TimedOut.into()))
     }
 
     /// Writes and syncs what is in the log, and ends it. Nobody is served any more.

@@ -8,7 +8,11 @@
 //!
 //! The log's first base comes first, while clients go on: without that the log says nothing of what was there before; then what
 //! a log has confirmed that cannot be written just now. To save comes next: writes wait, every call that is under way ends, and
-//! then is the moment.
+//! then is the moment. An end that does not save has writes wait, too, until the scripts have ended that have written: half of one
+//! must be nowhere.
+//!
+//! SHUTDOWN NOSAVE waits for none of that. A script that has written and goes on is left behind: what it has changed is seen by
+//! nobody, as it holds its shards, and is in no log, as its record goes there at its end. So the process may end in its middle.
 
 use super::run::Refusal;
 use super::state::Kind;
@@ -17,9 +21,11 @@ use crate::context::SessionCx;
 use crate::engine::Engine;
 use crate::errand::{Finish, Work};
 use crate::errors::CmdError;
+use crate::scripting::LongScript;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::io;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tenon_wire::resp::Reply;
 
@@ -28,6 +34,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// How long the end of the process waits for a disk that does not take the log. Supervisors wait for ten seconds and more.
 const LOG_WRITES_MAX: Duration = Duration::from_secs(5);
+
+/// What can be done about an end that waits for scripts, behind which ones they are.
+const REMEDY: &str = "; SHUTDOWN ABORT calls the end off, SHUTDOWN NOSAVE ends without them";
 
 /// Whether the end of the process saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +69,16 @@ enum Stage {
 
 /// How near the end is.
 #[derive(Debug, Default)]
-pub(super) struct End(Mutex<Stage>);
+pub(super) struct End {
+    stage: Mutex<Stage>,
+    /// When the process ends whatever scripts still run, where it is not to wait for them.
+    leaves_at: OnceLock<Instant>,
+}
 
 impl End {
     /// Moves on, if it is where it is to come from; tells whether it is.
     fn move_on(&self, from: Stage, to: Stage) -> bool {
-        let mut stage = self.0.lock();
+        let mut stage = self.stage.lock();
         let is_there = *stage == from;
         if is_there {
             *stage = to;
@@ -74,11 +87,11 @@ impl End {
     }
 
     fn comes(&self) -> bool {
-        *self.0.lock() == Stage::Comes
+        *self.stage.lock() == Stage::Comes
     }
 
     fn is_called_off(&self) -> bool {
-        *self.0.lock() == Stage::CalledOff
+        *self.stage.lock() == Stage::CalledOff
     }
 }
 
@@ -101,6 +114,12 @@ impl Finish for Leave {
     }
 }
 
+/// Scripts in a line for the operator.
+fn shown(scripts: &[Arc<LongScript>]) -> String {
+    let one = |script: &Arc<LongScript>| format!("{} (for {} s)", script.name, script.started.elapsed().as_secs());
+    scripts.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 impl Engine {
     /// Whether the end of the process saves.
     fn saves_at_end(&self, ending: Ending) -> bool {
@@ -115,15 +134,20 @@ impl Engine {
         }
     }
 
-    /// Whether nothing has to come on disk before the process ends, or need not.
+    /// Whether nothing has to come on disk before the process ends, or need not, and no script has to come to its end.
     fn may_end_now(&self, ending: Ending, on_failure: OnFailure) -> bool {
+        self.is_disk_ready(ending, on_failure) && self.scripts.running.to_end_whole().is_empty()
+    }
+
+    /// Whether nothing has to come on disk before the process ends, or need not.
+    fn is_disk_ready(&self, ending: Ending, on_failure: OnFailure) -> bool {
         let is_log_on_disk = || self.is_log_whole() && self.log_is_behind().is_none();
         !self.saves_at_end(ending) && (on_failure == OnFailure::EndAnyway || is_log_on_disk())
     }
 
-    /// Whether the data is coming on disk because the process is to end.
+    /// Whether the data is coming on disk, or scripts come to their ends, because the process is to end.
     pub fn is_ending(&self) -> bool {
-        *self.saving.end.0.lock() != Stage::GoesOn
+        *self.saving.end.stage.lock() != Stage::GoesOn
     }
 
     /// Calls off the end of the process, as long as it is not certain; tells whether it came.
@@ -172,7 +196,7 @@ impl Engine {
     /// The process does not end.
     fn go_on_after_all(&self) {
         // Who sees that writes go on may ask for the end again.
-        let mut stage = self.saving.end.0.lock();
+        let mut stage = self.saving.end.stage.lock();
         let waiting = self.pause.call_off_end();
         *stage = Stage::GoesOn;
         drop(stage);
@@ -181,7 +205,9 @@ impl Engine {
 
     fn bring_on_disk(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
         let comes = || self.saving.end.comes();
-        if let Err(error) = self.await_log_base(comes).and_then(|()| self.await_log_writes(comes)) {
+        if !self.is_disk_ready(ending, on_failure)
+            && let Err(error) = self.await_log_base(comes).and_then(|()| self.await_log_writes(comes))
+        {
             if on_failure == OnFailure::GoOn || !comes() {
                 return Err(error);
             }
@@ -189,9 +215,10 @@ impl Engine {
             tracing::error!("the append-only file could not be written before the end: {error}");
         }
         if !self.saves_at_end(ending) {
-            return Ok(());
+            return self.await_scripts(comes);
         }
         self.pause.begin_end();
+        self.tell_of_scripts_awaited(REMEDY);
         // What they still write is confirmed: it belongs into the file.
         if !self.await_calls(comes) {
             return Err(called_off());
@@ -212,6 +239,51 @@ impl Engine {
             std::thread::sleep(LOOK_AGAIN);
         }
         Ok(())
+    }
+
+    /// Waits for the end of every script of which half may be done. Meanwhile no other one begins to write.
+    fn await_scripts(&self, comes: impl Fn() -> bool) -> io::Result<()> {
+        let running = &self.scripts.running;
+        if running.to_end_whole().is_empty() {
+            return Ok(());
+        }
+        self.pause.begin_end();
+        self.tell_of_scripts_awaited(REMEDY);
+        while !running.to_end_whole().is_empty() {
+            if !comes() {
+                return Err(called_off());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+
+    /// Tells the operator which scripts keep the process from ending, and what can be done about it.
+    pub fn tell_of_scripts_awaited(&self, remedy: &str) {
+        let scripts = self.scripts.running.to_end_whole();
+        if !scripts.is_empty() {
+            tracing::warn!("the end waits for scripts in whose middle it must not come: {}{remedy}", shown(&scripts));
+        }
+    }
+
+    /// Has the process end without what scripts have begun: it is in no log.
+    fn leave_scripts(&self) {
+        let patience = Duration::from_secs(u64::from(self.config.shutdown_timeout()));
+        self.saving.end.leaves_at.get_or_init(|| Instant::now() + patience);
+    }
+
+    /// Whether the process, which everybody has been told of that it ends, may do so in the middle of what still runs: it is not to
+    /// wait for scripts, all that have to come to their ends are busy, and nobody else is there who is to be answered, or had
+    /// `shutdown-timeout` for that.
+    pub fn may_leave_scripts(&self) -> bool {
+        let Some(leaves_at) = self.saving.end.leaves_at.get() else { return false };
+        let scripts = self.scripts.running.to_end_whole();
+        let are_alone = scripts.iter().all(|script| script.is_busy()) && self.clients.count() <= scripts.len();
+        let may_leave = !scripts.is_empty() && (are_alone || Instant::now() >= *leaves_at);
+        if may_leave {
+            tracing::warn!("the process ends in the middle of scripts, of which nothing is kept: {}", shown(&scripts));
+        }
+        may_leave
     }
 
     fn save_for_end(&self, worker: &mut Worker) -> io::Result<()> {
@@ -264,7 +336,8 @@ impl Engine {
     }
 
     /// Ends the process for a client, who may be gone before it does. One that wants nothing saved is not kept waiting for the
-    /// log's first base, nor for a disk: as in Redis it is refused as long as that is not there, unless it uses force.
+    /// log's first base, nor for a disk: as in Redis it is refused as long as that is not there, unless it uses force. Nor is it for
+    /// scripts.
     ///
     /// # Errors
     /// When it does not end.
@@ -275,6 +348,10 @@ impl Engine {
         on_failure: OnFailure,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
+        if ending == Ending::NoSave && self.is_disk_ready(ending, on_failure) {
+            self.leave_scripts();
+            return Box::new(Leave { ends: self.shut_down() }).finish(cx, reply).map(|_| ());
+        }
         match self.shared().filter(|_| !self.may_end_now(ending, on_failure)) {
             Some(_) if ending == Ending::NoSave => {
                 match self.log_is_behind() {

@@ -45,7 +45,7 @@ use tenon_store::hash::KeyHash;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
-/// How long a script may go on when the server ends: what it has begun it mostly finishes.
+/// How long a script that has written nothing may go on when the server ends: what it has begun it mostly finishes.
 const ENDING_GRACE_MS: u64 = 1_000;
 
 /// A script that has run for so long is told of by FUNCTION STATS, and SCRIPT KILL waits for it, in nanoseconds.
@@ -417,6 +417,15 @@ impl<'e> ScriptHost<'_, 'e> {
         Ok(())
     }
 
+    /// Whether what it has begun must come to its end, as half of it may be done: it has written, or EXEC goes on behind it.
+    fn must_end_whole(&self) -> bool {
+        self.wrote || self.is_in_exec()
+    }
+
+    fn is_in_exec(&self) -> bool {
+        matches!(self.reach, Reach::Given(_))
+    }
+
     fn elapsed_ms(&self) -> u64 {
         (monotonic_ns() - self.started_ns) / 1_000_000
     }
@@ -437,7 +446,8 @@ impl<'e> ScriptHost<'_, 'e> {
         let elapsed = Duration::from_nanos(monotonic_ns() - self.started_ns);
         let started = Instant::now().checked_sub(elapsed).unwrap_or_else(Instant::now);
         let words = self.command.from(0).map(<[u8]>::to_vec).collect();
-        let long = LongScript::new(self.subject.kind(), self.subject.name(), words, started, self.wrote);
+        let long =
+            LongScript::new(self.subject.kind(), self.subject.name(), words, started, self.wrote, self.is_in_exec());
         Arc::clone(self.long.insert(self.engine.scripts.running.begin(long)))
     }
 
@@ -542,7 +552,7 @@ impl Host for ScriptHost<'_, '_> {
     }
 
     fn log(&mut self, level: LogLevel, text: &[u8]) {
-        if self.acted || self.long.is_some() || matches!(self.reach, Reach::Given(_)) {
+        if self.acted || self.long.is_some() || self.is_in_exec() {
             log(level, text);
         } else {
             self.unsaid.push((level, text.to_vec()));
@@ -550,7 +560,8 @@ impl Host for ScriptHost<'_, '_> {
     }
 
     fn interrupt(&mut self) -> Result<(), Stop> {
-        if self.engine.scripts.running.is_ending() && self.elapsed_ms() >= ENDING_GRACE_MS {
+        let is_ending = self.engine.scripts.running.is_ending();
+        if is_ending && !self.must_end_whole() && self.elapsed_ms() >= ENDING_GRACE_MS {
             return Err(Stop::Killed);
         }
         let now_ns = monotonic_ns();

@@ -51,14 +51,23 @@ pub struct LongScript {
     /// Whether it was, before it started anew. It is not in anybody's way then, and can be killed all the same.
     was_busy: AtomicBool,
     fate: AtomicU8,
+    /// Whether it runs within EXEC, of which it is a part.
+    is_in_exec: bool,
 }
 
 impl LongScript {
     /// A script that is not busy yet.
-    pub(crate) fn new(kind: Kind, name: String, command: Vec<Vec<u8>>, started: Instant, wrote: bool) -> LongScript {
+    pub(crate) fn new(
+        kind: Kind,
+        name: String,
+        command: Vec<Vec<u8>>,
+        started: Instant,
+        wrote: bool,
+        is_in_exec: bool,
+    ) -> LongScript {
         let fate = AtomicU8::new(if wrote { DIRTY } else { CLEAN });
         let (is_busy, was_busy) = (AtomicBool::new(false), AtomicBool::new(false));
-        LongScript { kind, name, command, started, is_busy, was_busy, fate }
+        LongScript { kind, name, command, started, is_busy, was_busy, fate, is_in_exec }
     }
 
     /// Whether it counts as busy.
@@ -80,6 +89,11 @@ impl LongScript {
         self.fate.load(Ordering::Acquire) == DIRTY
     }
 
+    /// Whether it must come to its end when the server ends, or nothing of it may be kept.
+    fn must_end_whole(&self) -> bool {
+        self.is_in_exec || self.has_written()
+    }
+
     fn kill(&self) -> bool {
         self.fate.compare_exchange(CLEAN, KILLED, Ordering::AcqRel, Ordering::Acquire) != Err(DIRTY)
     }
@@ -89,7 +103,7 @@ impl LongScript {
 #[derive(Debug, Default)]
 pub struct Running {
     state: Mutex<State>,
-    /// Every script is to end: the server is.
+    /// Scripts are to end: the server is.
     ending: AtomicBool,
 }
 
@@ -183,14 +197,21 @@ impl Running {
         waiting
     }
 
-    /// Ends every script soon, whatever it has written: the server ends.
+    /// Ends every script soon that has written nothing and is no part of a transaction: the server ends. Half of what others do
+    /// would be kept.
     pub fn end_all(&self) {
         self.ending.store(true, Ordering::Release);
     }
 
-    /// Whether every script is to end.
+    /// Whether scripts are to end that may.
     pub(crate) fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Acquire)
+    }
+
+    /// The long scripts that must come to their ends.
+    pub(crate) fn to_end_whole(&self) -> Vec<Arc<LongScript>> {
+        let state = self.state.lock();
+        state.long.iter().map(|(_, script)| script).filter(|script| script.must_end_whole()).cloned().collect()
     }
 
     /// Whether a client that wants to kill a script has to wait: none is busy, but one runs that may become it. Then the
@@ -239,7 +260,7 @@ mod tests {
     use super::*;
 
     fn begin(running: &Running, kind: Kind, wrote: bool) -> Arc<LongScript> {
-        running.begin(LongScript::new(kind, "f".to_owned(), Vec::new(), Instant::now(), wrote))
+        running.begin(LongScript::new(kind, "f".to_owned(), Vec::new(), Instant::now(), wrote, false))
     }
 
     fn begin_busy(running: &Running, kind: Kind, wrote: bool) -> Arc<LongScript> {
@@ -269,6 +290,20 @@ mod tests {
         let running = Running::default();
         let _clean = begin_busy(&running, Kind::Script, false);
         assert!(running.kill(Kind::Function).unwrap_err().to_string().starts_with("BUSY "));
+    }
+
+    #[test]
+    fn who_has_written_or_is_within_exec_must_come_to_its_end() {
+        let running = Running::default();
+        let clean = begin(&running, Kind::Script, false);
+        assert!(running.to_end_whole().is_empty());
+        assert!(clean.may_write());
+        let in_exec = LongScript::new(Kind::Function, "g".to_owned(), Vec::new(), Instant::now(), false, true);
+        running.begin(in_exec);
+        let names: Vec<_> = running.to_end_whole().iter().map(|script| script.name.clone()).collect();
+        assert_eq!(names, ["f", "g"]);
+        assert!(running.end(&clean, &Pause::default()).is_empty());
+        assert_eq!(running.to_end_whole().len(), 1);
     }
 
     #[test]

@@ -218,7 +218,7 @@ pub trait Service: Send + Sync + 'static {
         let _ = number;
     }
 
-    /// Ends calls that would go on for long: the server ends.
+    /// Ends calls that would go on for long, if they may end in their middle: the server ends.
     fn end_long_calls(&self) {}
 
     /// How much unsent output this connection may have and still be read, in bytes; what waits after [`Flow::Drain`]

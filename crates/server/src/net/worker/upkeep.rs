@@ -88,7 +88,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             let Some(key) = self.connections.key_at(index) else { continue };
             let Some(connection) = self.connections.get_mut(key) else { continue };
             if connection.state.is_none() {
-                // The call that runs with it is told to end.
+                // The call that runs with it is told to end, or comes to its end.
                 continue;
             }
             let done = match connection.phase {
