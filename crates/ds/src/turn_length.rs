@@ -1,7 +1,8 @@
 //! How long at a time the scheduler lets a thread run while others want its core: the one setting of threads that the
 //! server needs and no safe crate has; and whether the system lets one ask for it. Knows nothing of what the thread does.
 
-use std::io;
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// `struct sched_attr` of sched_setattr(2), in its first form, which all kernels take.
@@ -56,6 +57,8 @@ fn is_filtered(status: &str) -> bool {
 
 /// Whether a process ends that asks for it. Where none can be made, that is not known, and said to be so.
 fn ends_who_asks() -> bool {
+    // A process that was told to ignore the ends of others, as its children are in turn, learns nothing of how they ended.
+    let Ok((mut survived, survives)) = io::pipe() else { return true };
     // SAFETY: of what this process has the new one uses nothing but its own stack: it makes system calls, and none that another
     // thread of this process could have left a lock for. `_exit` runs nothing else.
     let child = unsafe { libc::fork() };
@@ -64,23 +67,23 @@ fn ends_who_asks() -> bool {
         // SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
         let _ = set(19, Duration::from_micros(100));
-        // SAFETY: plain numbers, and an end.
+        // SAFETY: plain numbers, a byte that is there, and an end.
         unsafe {
             libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+            libc::write(survives.as_raw_fd(), b".".as_ptr().cast(), 1);
             libc::_exit(0)
         }
     }
+    drop(survives);
     if child < 0 {
         return true;
     }
-    let mut status = 0;
-    // SAFETY: the status is where the call may write it.
-    while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
-        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return true;
-        }
-    }
-    !libc::WIFEXITED(status)
+    let is_survived = survived.read_exact(&mut [0]).is_ok();
+    // SAFETY: plain numbers, and no place for a status.
+    while unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) } < 0
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
+    !is_survived
 }
 
 #[cfg(all(test, not(miri)))]
@@ -107,27 +110,42 @@ mod tests {
         }
     }
 
+    /// Whether a process that `prepare` makes of this one says that asking is deadly; `None` if it cannot be made so.
+    fn says_deadly(prepare: impl Fn() -> bool) -> Option<bool> {
+        // SAFETY: as in `ends_who_asks`, which the new process calls.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let code = if !prepare() { 2 } else { i32::from(ends_who_asks()) };
+            // SAFETY: a plain number, and an end.
+            unsafe { libc::_exit(code) };
+        }
+        let mut status = 0;
+        // SAFETY: the status is where the call may write it.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status));
+        let code = libc::WEXITSTATUS(status);
+        assert!((0..=2).contains(&code), "{code}");
+        (code < 2).then_some(code == 1)
+    }
+
     #[test]
     fn a_filter_that_ends_who_asks_is_known_before() {
         assert!(!ends_who_asks());
         for call in [libc::SYS_sched_setattr, libc::SYS_setpriority] {
-            // SAFETY: as in `ends_who_asks`, which the new process calls.
-            let child = unsafe { libc::fork() };
-            if child == 0 {
-                let code = if !forbid(call) { 2 } else { i32::from(ends_who_asks()) };
-                // SAFETY: a plain number, and an end.
-                unsafe { libc::_exit(code) };
+            match says_deadly(|| forbid(call)) {
+                Some(is_deadly) => assert!(is_deadly, "the call {call}"),
+                None => {
+                    let _ = writeln!(io::stderr(), "skipped: no filter of system calls is to be had here");
+                }
             }
-            let mut status = 0;
-            // SAFETY: the status is where the call may write it.
-            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-            assert!(libc::WIFEXITED(status));
-            if libc::WEXITSTATUS(status) == 2 {
-                let _ = writeln!(io::stderr(), "skipped: no filter of system calls is to be had here");
-                continue;
-            }
-            assert_eq!(libc::WEXITSTATUS(status), 1, "of the call {call}");
         }
+    }
+
+    #[test]
+    fn who_was_told_to_ignore_how_processes_end_finds_out_too() {
+        // SAFETY: no handler is set.
+        let ignores = || unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) != libc::SIG_ERR };
+        assert_eq!(says_deadly(ignores), Some(false));
     }
 
     #[test]

@@ -15,8 +15,10 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     let (temporary, mut file) = create_beside(directory, path)?;
     let mut write = || -> io::Result<()> {
         if let Ok(old) = fs::metadata(path) {
-            // Whose it is first: to whom it is given loses no right by that. Only root may.
-            if file.metadata()?.uid() != old.uid() || file.metadata()?.gid() != old.gid() {
+            // Whose it is first: to whom it is given loses no right by that. Only root may, and others may be ended for it by a
+            // filter of system calls.
+            let is_anothers = file.metadata()?.uid() != old.uid() || file.metadata()?.gid() != old.gid();
+            if is_anothers && rustix::process::geteuid().is_root() {
                 let _ = std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()));
             }
             file.set_permissions(old.permissions())?;

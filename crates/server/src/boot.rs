@@ -227,7 +227,7 @@ fn serve_logged(
     }
     if !tenon_engine::snapshot::may_yield() {
         tracing::warn!(
-            "the filter of system calls (systemd's SystemCallFilter) would end the server for sched_setattr or setpriority: while \
+            "the filter of system calls (systemd's SystemCallFilter) may end the server for sched_setattr or setpriority: while \
              it saves, clients have to share the cores with that"
         );
     }

@@ -245,7 +245,8 @@ do those that tune features which Tenon lacks. What would promise such a feature
 Four defaults differ from Redis. Clients of memcached are served too, at `memcached-port` 11211, and asked for a password by
 `memcached-auth` alone: a second server on the machine, or beside a memcached, needs another port or `memcached-port 0`. The port is
 not opened unless it is named where clients of RESP are guarded by `requirepass`, `user` or `aclfile`, or where `port 0`
-leaves them a UNIX socket or TLS; the log says so. `bind` is `127.0.0.1` rather than all addresses, `maxmemory` is 80% of the memory
+leaves them a UNIX socket or TLS; the log says so. (A password that is set while the server runs leaves the port as it is, and CONFIG
+REWRITE names it then.) `bind` is `127.0.0.1` rather than all addresses, `maxmemory` is 80% of the memory
 rather than unlimited (`--maxmemory 0`), and `save` is empty. A redis.conf without a `save` line, like Debian's, has Redis
 write `dump.rdb` by `save 3600 1 300 100 60 10000` and at its end; Tenon wants the line to be there, and says at its start
 what keeps the data. `daemonize` alone writes no `pidfile`: it has to be named.

@@ -101,6 +101,14 @@ impl UserLine {
     pub fn rules(&self) -> impl Iterator<Item = &[u8]> {
         self.rules.iter().map(Vec::as_slice)
     }
+
+    /// Whether it keeps anybody from anything: not so what Redis writes of the user that everybody is.
+    fn guards(&self) -> bool {
+        const OPEN: [&[u8]; 9] =
+            [b"on", b"nopass", b"sanitize-payload", b"~*", b"allkeys", b"&*", b"allchannels", b"+@all", b"allcommands"];
+        let is = |rule: &[u8], known: &[u8]| rule.eq_ignore_ascii_case(known);
+        self.name != b"default" || !self.rules().all(|rule| OPEN.iter().any(|open| is(rule, open)))
+    }
 }
 
 /// Another name for a command. Whether there is such a command is not known here.
@@ -155,11 +163,7 @@ impl Loader {
         }
         let guarded = [
             (!config.requirepass().is_empty(), "requirepass"),
-            // What Redis writes of the user that everybody is guards nothing.
-            (
-                config.users.iter().any(|user| user.name != b"default" || user.rules().all(|rule| rule != b"nopass")),
-                USER,
-            ),
+            (config.users.iter().any(UserLine::guards), USER),
             (!config.aclfile().is_empty(), "aclfile"),
             (config.port() == 0 && config.tls_port() != 0, "tls-port"),
             (config.port() == 0 && !config.unixsocket().is_empty(), "unixsocket"),
@@ -347,13 +351,12 @@ impl Loader {
 
 /// The words of a list that was given as one: as Redis has it they may be in quotes once more (`--save '""'`).
 fn words_within(list: &str) -> Vec<String> {
-    let as_it_is = || vec![list.to_owned()];
-    if list.is_empty() {
-        return as_it_is();
+    if list.trim().is_empty() {
+        return vec![String::new()];
     }
     let words = args::split(list.as_bytes()).unwrap_or_default();
     let words: Result<Vec<_>, _> = words.into_iter().map(String::from_utf8).collect();
-    words.ok().filter(|words| !words.is_empty()).unwrap_or_else(as_it_is)
+    words.ok().filter(|words| !words.is_empty()).unwrap_or_else(|| vec![list.to_owned()])
 }
 
 /// The known name nearest to a mistyped one, if a third of its letters or fewer are wrong.

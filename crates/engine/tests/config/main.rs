@@ -278,7 +278,9 @@ fn flags() {
 
 #[test]
 fn a_list_may_be_in_quotes_once_more() {
-    for nothing in [&["--save", r#""""#][..], &["--save", "''"], &[r#"--save """#], &["--save", r#" "" "#]] {
+    for nothing in
+        [&["--save", r#""""#][..], &["--save", "''"], &[r#"--save """#], &["--save", r#" "" "#], &["--save", " "]]
+    {
         assert_eq!(run(nothing).unwrap().save(), [], "{nothing:?}");
     }
     let config = run(&["--save", "'60' \"1\"  300 2", "--bind", r#""127.0.0.1" ::1"#]).unwrap();
@@ -303,6 +305,10 @@ fn who_guards_one_door_does_not_open_another_without_a_word() {
     for guarded in [
         &["--requirepass", "s"][..],
         &["--user", "app", "on", ">p"],
+        &["--user", "default", "on", "nopass", "~*", "&*", "+@all", "-@dangerous"],
+        &["--user", "default", "on", "nopass", "~app:*", "+@read"],
+        &["--user", "default", "on", "nopass", ">secret"],
+        &["--user", "default", "off", "nopass"],
         &["--aclfile", "/x/users.acl"],
         &["--port", "0", "--unixsocket", "/x/s"],
         &["--port", "0", "--tls-port", "6380"],
@@ -322,7 +328,8 @@ fn who_guards_one_door_does_not_open_another_without_a_word() {
         &["--port", "0"],
         &["--unixsocket", "/x/s"],
         &["--requirepass", ""],
-        &["--user", "default", "on", "nopass", "~*", "+@all"],
+        &["--user", "default", "on", "nopass", "sanitize-payload", "~*", "&*", "+@all"],
+        &["--user", "default", "ON", "NOPASS"],
     ] {
         assert_eq!(port_of(open), 11211, "{open:?}");
     }
