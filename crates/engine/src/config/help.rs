@@ -58,6 +58,7 @@ Tenon: one in-memory data server in place of Redis and Memcached, on one keyspac
 
 Usage: tenon [FILE] [--SETTING VALUE ...]...
        tenon memcached [OPTION]... in the place of memcached, with its options
+       tenon check aof|rdb FILE    look through a file of data; an aof with --fix mends its end
        tenon -                     read the configuration from the standard input
        tenon --help all            show every setting
        tenon --help SETTING        show one setting
