@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tenon_journal::files::disk::sync_directory;
@@ -15,13 +15,13 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     let (temporary, mut file) = create_beside(directory, path)?;
     let mut write = || -> io::Result<()> {
         if let Ok(old) = fs::metadata(path) {
-            // Whose it is first: to whom it is given loses no right by that. Only root may, and others may be ended for it by a
-            // filter of system calls.
-            let is_anothers = file.metadata()?.uid() != old.uid() || file.metadata()?.gid() != old.gid();
-            if is_anothers && rustix::process::geteuid().is_root() {
-                let _ = std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()));
+            // Whose it is first: to whom it is given loses no right by that.
+            let mut mode = old.mode() & 0o7777;
+            if !is_made_anothers(&file, &old)? {
+                // Its group is another one, which was promised nothing.
+                mode &= !0o070;
             }
-            file.set_permissions(old.permissions())?;
+            file.set_permissions(fs::Permissions::from_mode(mode))?;
         }
         file.write_all(text)?;
         file.sync_all()?;
@@ -34,6 +34,19 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// Gives a file to the owner and the group of an old one, as far as may be; tells whether its group is that one then.
+fn is_made_anothers(file: &File, old: &fs::Metadata) -> io::Result<bool> {
+    let own = file.metadata()?;
+    let is_root = rustix::process::geteuid().is_root();
+    // A filter of system calls may end who asks in vain.
+    let may_give =
+        is_root || old.uid() == own.uid() && rustix::process::getgroups()?.iter().any(|it| it.as_raw() == old.gid());
+    if (own.uid(), own.gid()) == (old.uid(), old.gid()) {
+        return Ok(true);
+    }
+    Ok(may_give && fchown(file, Some(old.uid()), Some(old.gid())).is_ok() || own.gid() == old.gid())
 }
 
 /// A new file in this directory.
@@ -56,7 +69,6 @@ fn create_beside(directory: &Path, path: &Path) -> io::Result<(PathBuf, File)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_file_stays_whose_it_was() {

@@ -537,6 +537,8 @@ impl Engine {
 
     /// Asks for a shutdown; tells whether anyone listens.
     pub fn shut_down(&self) -> bool {
+        // No worker may be left to do so.
+        self.scripts.running.end_all();
         self.shutdown.get().inspect(|hook| hook()).is_some()
     }
 

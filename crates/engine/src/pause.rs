@@ -78,7 +78,7 @@ fn both((until, mode): (u64, PauseMode), (other_until, other_mode): (u64, PauseM
 #[derive(Debug, Default)]
 pub struct Pause {
     /// What every batch looks at: `PAUSED` while there may be a pause, `REFUSING` while writes are refused, `LOADING` while
-    /// data is loaded, `BEHIND` while writes wait for the log, `ENDING` while the process is to end, and a busy script's worth for
+    /// data is loaded, `BEHIND` while writes wait for the log, `ENDING` while the process saves for its end, and a busy script's worth for
     /// each of those.
     holds_up: AtomicU32,
     state: Mutex<State>,
@@ -190,11 +190,11 @@ impl Pause {
         self.state.lock().beginning.iter().any(|one| one.number == number)
     }
 
-    /// Has writes wait since the process is to end.
-    pub(crate) fn begin_end(&self) {
+    /// Has writes wait since the process is to end; where it `saves` before, data stands still.
+    pub(crate) fn begin_end(&self, saves: bool) {
         let mut state = self.state.lock();
         state.is_for_end = true;
-        self.holds_up.fetch_or(PAUSED | ENDING, Ordering::AcqRel);
+        self.holds_up.fetch_or(if saves { PAUSED | ENDING } else { PAUSED }, Ordering::AcqRel);
         drop(state);
     }
 
@@ -414,7 +414,7 @@ mod tests {
         let pause = Pause::default();
         let key = ConnectionKey { worker: 0, index: 1, generation: 2 };
         pause.start(100, PauseMode::All, 0);
-        pause.begin_end();
+        pause.begin_end(true);
         assert_eq!(pause.rest(40), Some((PauseMode::All, u64::MAX - 40)));
         assert!(pause.wait(key));
         assert_eq!(pause.end(), [key], "what waits for clients' pause alone goes on");
@@ -424,7 +424,7 @@ mod tests {
         pause.start(300, PauseMode::All, 200);
         assert_eq!(pause.call_off_end(), [key]);
         assert_eq!(pause.rest(250), Some((PauseMode::All, 50)), "clients' pause goes on");
-        pause.begin_end();
+        pause.begin_end(true);
         assert!(pause.end_if_due(300).is_empty());
         assert_eq!(pause.mode(300), Some(PauseMode::Write));
         assert!(pause.call_off_end().is_empty());

@@ -14,17 +14,24 @@ const GRACE: Duration = Duration::from_millis(1_500);
 /// What the server logs when it waits for scripts.
 const WAITS: &str = "the end waits for scripts";
 
-/// Says that it has begun when it has gone on for long enough to be told of, and goes on until somebody listens.
-const UNTIL_HEARD: &str = "local function now() local time = redis.call('TIME') return time[1] * 1000 + time[2] / 1000 end \
-                           local long = now() + 20 repeat until now() > long for i = 1, 100000 do local n = i * i end \
-                           redis.log(redis.LOG_WARNING, 'begun:' .. ARGV[1]) \
-                           repeat until redis.call('PUBSUB', 'NUMSUB', 'end')[2] > 0 ";
+/// Goes on for long enough to be told of.
+const FOR_LONG: &str = "local function now() local time = redis.call('TIME') return time[1] * 1000 + time[2] / 1000 end \
+                        local long = now() + 20 repeat until now() > long for i = 1, 100000 do local n = i * i end ";
+
+/// Does so, says that it has begun, and goes on until somebody listens.
+fn until_heard() -> String {
+    format!(
+        "{FOR_LONG} redis.log(redis.LOG_WARNING, 'begun:' .. ARGV[1]) \
+         repeat until redis.call('PUBSUB', 'NUMSUB', 'end')[2] > 0 "
+    )
+}
 
 /// Takes ten from one field of a hash and, when somebody listens, gives them to the other one; answers 1. The key need not be
 /// declared.
 fn moves_ten() -> String {
+    let until_heard = until_heard();
     format!(
-        "redis.call('HINCRBY', ARGV[1], 'from', -10) {UNTIL_HEARD} redis.call('HINCRBY', ARGV[1], 'to', 10) return 1"
+        "redis.call('HINCRBY', ARGV[1], 'from', -10) {until_heard} redis.call('HINCRBY', ARGV[1], 'to', 10) return 1"
     )
 }
 
@@ -99,7 +106,7 @@ impl Moving {
             }
             By::Exec => {
                 ok(&mut client, "MULTI");
-                let script = format!("{UNTIL_HEARD} redis.call('SET', 'between', 1) return 1");
+                let script = format!("{} redis.call('SET', 'between', 1) return 1", until_heard());
                 let all =
                     [&["HINCRBY", key, "from", "-10"][..], &["EVAL", &script, "0", key], &["HINCRBY", key, "to", "10"]];
                 for words in all {
@@ -241,7 +248,7 @@ fn an_end_that_waits_for_scripts_can_be_called_off() {
 fn a_script_that_has_written_nothing_keeps_no_server_from_ending() {
     let mut server = start(&[]);
     let mut reader = client(&server);
-    send(&mut reader, &["EVAL", &format!("{UNTIL_HEARD} return redis.call('INCR', 'n')"), "0", "a"]);
+    send(&mut reader, &["EVAL", &format!("{} return redis.call('INCR', 'n')", until_heard()), "0", "a"]);
     wait_until("the script", || server.log().contains("begun:a"));
     signal(&server, "-TERM");
     let killed = error(reader.receive().expect("an answer"));
@@ -374,4 +381,48 @@ fn an_end_that_waits_for_a_script_that_does_not_end_can_be_had_without_it() {
         let (_again, mut again) = restart(&server);
         moving.check(&mut again, false);
     }
+}
+
+#[test]
+fn who_has_written_does_not_wait_at_the_end_for_one_that_has_not() {
+    let mut server = start(&[]);
+    let (mut reader, mut writer) = (client(&server), client(&server));
+    let reads = "redis.call('GET', KEYS[1]) redis.log(redis.LOG_WARNING, 'reads') while true do end";
+    send(&mut reader, &["EVAL", reads, "1", "b"]);
+    wait_until("the reader", || server.log().contains("reads"));
+    let writes = format!(
+        "redis.call('SET', KEYS[1], 1) {FOR_LONG} redis.log(redis.LOG_WARNING, 'writes') redis.call('GET', ARGV[1]) \
+         redis.call('SET', KEYS[1], 2) return 1"
+    );
+    send(&mut writer, &["EVAL", &writes, "1", "a", "b"]);
+    wait_until("the writer", || server.log().contains("writes"));
+    signal(&server, "-TERM");
+    assert_eq!(writer.receive().expect("an answer"), Value::Int(1));
+    assert!(error(reader.receive().expect("an answer")).contains("killed"));
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+    let (_again, mut again) = restart(&server);
+    assert_eq!(call(&mut again, "GET a"), Value::Bulk(b"2".to_vec()));
+}
+
+#[test]
+fn a_log_that_begins_behind_a_script_has_its_base_before_the_end() {
+    let mut server = start(&[("appendonly", "no")]);
+    let (mut listener, mut moving) = (client(&server), client(&server));
+    ok(&mut moving, "SET old 1");
+    ok(&mut moving, "MULTI");
+    let script = format!("redis.call('SET', 'during', 1) {} return 1", until_heard());
+    for words in [&["EVAL", &script, "0", "it"][..], &["CONFIG", "SET", "appendonly", "yes"], &["SET", "behind", "1"]] {
+        send(&mut moving, words);
+        assert_eq!(moving.receive().expect("an answer"), Value::Simple(b"QUEUED".to_vec()));
+    }
+    send(&mut moving, &["EXEC"]);
+    wait_until("the script", || server.log().contains("begun:it"));
+    signal(&server, "-TERM");
+    wait_until("the end", || server.log().contains(WAITS));
+    listen(&mut listener);
+    let ok = Value::Simple(b"OK".to_vec());
+    assert_eq!(moving.receive().expect("an answer"), Value::Array(vec![Value::Int(1), ok.clone(), ok]));
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+    let (_again, mut again) = restart(&server);
+    assert_eq!(call(&mut again, "EXISTS old during behind"), Value::Int(3));
 }

@@ -104,10 +104,13 @@ impl UserLine {
 
     /// Whether it keeps anybody from anything: not so what Redis writes of the user that everybody is.
     fn guards(&self) -> bool {
-        const OPEN: [&[u8]; 9] =
-            [b"on", b"nopass", b"sanitize-payload", b"~*", b"allkeys", b"&*", b"allchannels", b"+@all", b"allcommands"];
-        let is = |rule: &[u8], known: &[u8]| rule.eq_ignore_ascii_case(known);
-        self.name != b"default" || !self.rules().all(|rule| OPEN.iter().any(|open| is(rule, open)))
+        // A line begins with a user who may do nothing: it has to say all of these, and nothing else.
+        const OPEN: [&[&[u8]]; 4] = [&[b"on"], &[b"nopass"], &[b"~*", b"allkeys"], &[b"+@all", b"allcommands"]];
+        const HARMLESS: &[&[u8]] = &[b"sanitize-payload", b"&*", b"allchannels"];
+        let is_among = |rule: &[u8], words: &[&[u8]]| words.iter().any(|word| rule.eq_ignore_ascii_case(word));
+        let says = |words: &[&[u8]]| self.rules().any(|rule| is_among(rule, words));
+        let is_known = |rule: &[u8]| is_among(rule, HARMLESS) || OPEN.iter().any(|words| is_among(rule, words));
+        self.name != b"default" || !OPEN.iter().all(|words| says(words)) || !self.rules().all(is_known)
     }
 }
 

@@ -197,6 +197,7 @@ impl Engine {
     fn go_on_after_all(&self) {
         // Who sees that writes go on may ask for the end again.
         let mut stage = self.saving.end.stage.lock();
+        self.scripts.running.go_on_after_all();
         let waiting = self.pause.call_off_end();
         *stage = Stage::GoesOn;
         drop(stage);
@@ -205,19 +206,24 @@ impl Engine {
 
     fn bring_on_disk(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
         let comes = || self.saving.end.comes();
-        if !self.is_disk_ready(ending, on_failure)
-            && let Err(error) = self.await_log_base(comes).and_then(|()| self.await_log_writes(comes))
-        {
+        if !self.saves_at_end(ending) {
+            // What was waited for may have left something else to wait for: a log that has begun, or that cannot be written.
+            while !self.may_end_now(ending, on_failure) {
+                if !self.is_disk_ready(ending, on_failure) {
+                    self.await_log_base(comes).and_then(|()| self.await_log_writes(comes))?;
+                }
+                self.await_scripts(comes)?;
+            }
+            return Ok(());
+        }
+        if let Err(error) = self.await_log_base(comes).and_then(|()| self.await_log_writes(comes)) {
             if on_failure == OnFailure::GoOn || !comes() {
                 return Err(error);
             }
             // Whoever ends anyway may still have all of it in the file.
             tracing::error!("the append-only file could not be written before the end: {error}");
         }
-        if !self.saves_at_end(ending) {
-            return self.await_scripts(comes);
-        }
-        self.pause.begin_end();
+        self.pause.begin_end(true);
         self.tell_of_scripts_awaited(REMEDY);
         // What they still write is confirmed: it belongs into the file.
         if !self.await_calls(comes) {
@@ -241,21 +247,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits for the end of every script of which half may be done. Meanwhile no other one begins to write.
+    /// Waits for the end of every script of which half may be done, and of what they are a part of. Meanwhile no other one begins to
+    /// write, and those that have written nothing are stopped: one of them may have the keys that another one waits for.
     fn await_scripts(&self, comes: impl Fn() -> bool) -> io::Result<()> {
         let running = &self.scripts.running;
         if running.to_end_whole().is_empty() {
             return Ok(());
         }
-        self.pause.begin_end();
+        self.pause.begin_end(false);
+        running.end_all();
         self.tell_of_scripts_awaited(REMEDY);
-        while !running.to_end_whole().is_empty() {
-            if !comes() {
-                return Err(called_off());
-            }
-            std::thread::sleep(LOOK_AGAIN);
-        }
-        Ok(())
+        if self.await_calls(comes) { Ok(()) } else { Err(called_off()) }
     }
 
     /// Tells the operator which scripts keep the process from ending, and what can be done about it.
@@ -281,7 +283,10 @@ impl Engine {
         let are_alone = scripts.iter().all(|script| script.is_busy()) && self.clients.count() <= scripts.len();
         let may_leave = !scripts.is_empty() && (are_alone || Instant::now() >= *leaves_at);
         if may_leave {
-            tracing::warn!("the process ends in the middle of scripts, of which nothing is kept: {}", shown(&scripts));
+            tracing::warn!(
+                "the process ends in the middle of scripts, of which nothing is in the log that they have not let others have before: {}",
+                shown(&scripts)
+            );
         }
         may_leave
     }

@@ -203,6 +203,11 @@ impl Running {
         self.ending.store(true, Ordering::Release);
     }
 
+    /// The server does not end.
+    pub(crate) fn go_on_after_all(&self) {
+        self.ending.store(false, Ordering::Release);
+    }
+
     /// Whether scripts are to end that may.
     pub(crate) fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Acquire)

@@ -308,7 +308,10 @@ fn who_guards_one_door_does_not_open_another_without_a_word() {
         &["--user", "default", "on", "nopass", "~*", "&*", "+@all", "-@dangerous"],
         &["--user", "default", "on", "nopass", "~app:*", "+@read"],
         &["--user", "default", "on", "nopass", ">secret"],
-        &["--user", "default", "off", "nopass"],
+        &["--user", "default", "off", "nopass", "~*", "+@all"],
+        &["--user", "default", "on", "nopass"],
+        &["--user", "default", "on", "~*", "&*", "+@all"],
+        &["--user", "default", "on"],
         &["--aclfile", "/x/users.acl"],
         &["--port", "0", "--unixsocket", "/x/s"],
         &["--port", "0", "--tls-port", "6380"],
@@ -329,7 +332,7 @@ fn who_guards_one_door_does_not_open_another_without_a_word() {
         &["--unixsocket", "/x/s"],
         &["--requirepass", ""],
         &["--user", "default", "on", "nopass", "sanitize-payload", "~*", "&*", "+@all"],
-        &["--user", "default", "ON", "NOPASS"],
+        &["--user", "default", "ON", "NOPASS", "ALLKEYS", "allcommands"],
     ] {
         assert_eq!(port_of(open), 11211, "{open:?}");
     }
