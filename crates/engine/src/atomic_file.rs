@@ -1,5 +1,6 @@
 //! Putting a text in the place of a file as one step. Knows no text.
 
+use rustix::process::{getegid, geteuid, getgroups};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -15,13 +16,12 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     let (temporary, mut file) = create_beside(directory, path)?;
     let mut write = || -> io::Result<()> {
         if let Ok(old) = fs::metadata(path) {
-            // Whose it is first: to whom it is given loses no right by that.
-            let mut mode = old.mode() & 0o7777;
+            // While it is empty, and its own: who has given it away may set no rights.
+            file.set_permissions(old.permissions())?;
             if !is_made_anothers(&file, &old)? {
-                // Its group is another one, which was promised nothing.
-                mode &= !0o070;
+                // Its group is another one, which was promised what everybody was.
+                file.set_permissions(fs::Permissions::from_mode(without_group(old.mode() & 0o7777)))?;
             }
-            file.set_permissions(fs::Permissions::from_mode(mode))?;
         }
         file.write_all(text)?;
         file.sync_all()?;
@@ -36,17 +36,22 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     written
 }
 
+/// The rights of a file whose group is a stranger's.
+fn without_group(mode: u32) -> u32 {
+    let for_others = (mode & 0o007) << 3;
+    mode & !0o070 | mode & for_others
+}
+
 /// Gives a file to the owner and the group of an old one, as far as may be; tells whether its group is that one then.
 fn is_made_anothers(file: &File, old: &fs::Metadata) -> io::Result<bool> {
     let own = file.metadata()?;
-    let is_root = rustix::process::geteuid().is_root();
+    let is = |group: rustix::process::Gid| group.as_raw() == old.gid();
+    let is_in_group = || is(getegid()) || getgroups().is_ok_and(|all| all.into_iter().any(is));
     // A filter of system calls may end who asks in vain.
-    let may_give =
-        is_root || old.uid() == own.uid() && rustix::process::getgroups()?.iter().any(|it| it.as_raw() == old.gid());
-    if (own.uid(), own.gid()) == (old.uid(), old.gid()) {
-        return Ok(true);
-    }
-    Ok(may_give && fchown(file, Some(old.uid()), Some(old.gid())).is_ok() || own.gid() == old.gid())
+    let may_give = geteuid().is_root() || own.uid() == old.uid() && is_in_group();
+    let is_already = (own.uid(), own.gid()) == (old.uid(), old.gid());
+    let is_given = is_already || may_give && fchown(file, Some(old.uid()), Some(old.gid())).is_ok();
+    Ok(is_given || own.gid() == old.gid())
 }
 
 /// A new file in this directory.
@@ -84,6 +89,12 @@ mod tests {
         write_atomically(&path, b"new").expect("written");
         assert_eq!((owner(&path), fs::read(&path).expect("there")), (before, b"new".to_vec()));
         fs::remove_dir_all(&directory).expect("there");
+    }
+
+    #[test]
+    fn whose_group_it_cannot_be_has_what_everybody_has() {
+        let shown = |mode: u32| format!("{:o}", without_group(mode));
+        assert_eq!([0o640, 0o664, 0o644, 0o600, 0o2755].map(shown), ["600", "644", "644", "600", "2755"]);
     }
 
     #[test]

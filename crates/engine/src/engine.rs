@@ -221,7 +221,7 @@ pub struct Engine {
     pub(crate) journal: Attachment,
     /// The append-only file.
     pub(crate) aof: Aof,
-    shutdown: OnceLock<ShutdownHook>,
+    pub(crate) shutdown: OnceLock<ShutdownHook>,
     next_cas: Apart<AtomicU64>,
     workers: usize,
     seed: u64,
@@ -533,13 +533,6 @@ impl Engine {
     /// Says how a shutdown is asked for; once.
     pub fn set_shutdown(&self, hook: ShutdownHook) {
         assert!(self.shutdown.set(hook).is_ok(), "how to shut down is said once");
-    }
-
-    /// Asks for a shutdown; tells whether anyone listens.
-    pub fn shut_down(&self) -> bool {
-        // No worker may be left to do so.
-        self.scripts.running.end_all();
-        self.shutdown.get().inspect(|hook| hook()).is_some()
     }
 
     /// Changes of keys since the start.

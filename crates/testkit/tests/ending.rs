@@ -426,3 +426,38 @@ fn a_log_that_begins_behind_a_script_has_its_base_before_the_end() {
     let (_again, mut again) = restart(&server);
     assert_eq!(call(&mut again, "EXISTS old during behind"), Value::Int(3));
 }
+
+#[test]
+fn what_is_set_during_the_wait_changes_nothing_of_the_end() {
+    let mut server = start(&[]);
+    let mut listener = client(&server);
+    let mut moving = Moving::begin(&server, By::Eval);
+    let mut other = client(&server);
+    signal(&server, "-TERM");
+    wait_until("the end", || server.log().contains(WAITS));
+    send(&mut other, &["CONFIG", "SET", "save", "3600 1"]);
+    assert_eq!(other.receive().expect("an answer"), Value::Simple(b"OK".to_vec()));
+    listen(&mut listener);
+    moving.is_answered();
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+}
+
+#[test]
+fn an_end_that_was_called_off_does_not_hold_up_another_one() {
+    let mut server = start(&[]);
+    let (mut writer, mut reader, mut leaving) = (client(&server), client(&server), client(&server));
+    let writes = format!(
+        "redis.call('SET', KEYS[1], 1) {FOR_LONG} redis.log(redis.LOG_WARNING, 'writes') \
+         long = now() + 1200 repeat until now() > long return 1"
+    );
+    send(&mut writer, &["EVAL", &writes, "1", "a"]);
+    wait_until("the writer", || server.log().contains("writes"));
+    signal(&server, "-TERM");
+    wait_until("the end", || server.log().contains(WAITS));
+    let reads = "redis.log(redis.LOG_WARNING, 'reads') while true do end";
+    send(&mut reader, &["EVAL_RO", reads, "0"]);
+    wait_until("the reader", || server.log().contains("reads"));
+    // In one go: the end's thread has not seen the one when the other comes.
+    leaving.send_raw(b"SHUTDOWN ABORT\r\nSHUTDOWN NOSAVE\r\n").expect("it is sent");
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+}

@@ -25,6 +25,7 @@ use crate::scripting::LongScript;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tenon_wire::resp::Reply;
@@ -73,6 +74,8 @@ pub(super) struct End {
     stage: Mutex<Stage>,
     /// When the process ends whatever scripts still run, where it is not to wait for them.
     leaves_at: OnceLock<Instant>,
+    /// Whether everybody is being told that the process ends. Set while the stage is locked.
+    is_asked_for: AtomicBool,
 }
 
 impl End {
@@ -141,8 +144,12 @@ impl Engine {
 
     /// Whether nothing has to come on disk before the process ends, or need not.
     fn is_disk_ready(&self, ending: Ending, on_failure: OnFailure) -> bool {
-        let is_log_on_disk = || self.is_log_whole() && self.log_is_behind().is_none();
-        !self.saves_at_end(ending) && (on_failure == OnFailure::EndAnyway || is_log_on_disk())
+        !self.saves_at_end(ending) && self.is_log_ready(on_failure)
+    }
+
+    /// The same of the log alone.
+    fn is_log_ready(&self, on_failure: OnFailure) -> bool {
+        on_failure == OnFailure::EndAnyway || self.is_log_whole() && self.log_is_behind().is_none()
     }
 
     /// Whether the data is coming on disk, or scripts come to their ends, because the process is to end.
@@ -197,7 +204,10 @@ impl Engine {
     fn go_on_after_all(&self) {
         // Who sees that writes go on may ask for the end again.
         let mut stage = self.saving.end.stage.lock();
-        self.scripts.running.go_on_after_all();
+        // Somebody else may have had the process end meanwhile, without any of this.
+        if !self.saving.end.is_asked_for.load(Ordering::Relaxed) {
+            self.scripts.running.go_on_after_all();
+        }
         let waiting = self.pause.call_off_end();
         *stage = Stage::GoesOn;
         drop(stage);
@@ -207,14 +217,14 @@ impl Engine {
     fn bring_on_disk(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
         let comes = || self.saving.end.comes();
         if !self.saves_at_end(ending) {
-            // What was waited for may have left something else to wait for: a log that has begun, or that cannot be written.
-            while !self.may_end_now(ending, on_failure) {
-                if !self.is_disk_ready(ending, on_failure) {
-                    self.await_log_base(comes).and_then(|()| self.await_log_writes(comes))?;
-                }
-                self.await_scripts(comes)?;
-            }
-            return Ok(());
+            let await_log = || {
+                let is_ready = self.is_log_ready(on_failure);
+                if is_ready { Ok(()) } else { self.await_log_base(comes).and_then(|()| self.await_log_writes(comes)) }
+            };
+            await_log()?;
+            self.await_scripts(comes)?;
+            // They may have left a log that has begun, or one that cannot be written.
+            return await_log();
         }
         if let Err(error) = self.await_log_base(comes).and_then(|()| self.await_log_writes(comes)) {
             if on_failure == OnFailure::GoOn || !comes() {
@@ -266,6 +276,18 @@ impl Engine {
         if !scripts.is_empty() {
             tracing::warn!("the end waits for scripts in whose middle it must not come: {}{remedy}", shown(&scripts));
         }
+    }
+
+    /// Asks for the end of the process, and of the scripts that may end in their middle; tells whether anyone listens.
+    pub fn shut_down(&self) -> bool {
+        let Some(hook) = self.shutdown.get() else { return false };
+        let stage = self.saving.end.stage.lock();
+        self.saving.end.is_asked_for.store(true, Ordering::Relaxed);
+        // No worker may be left to do so.
+        self.scripts.running.end_all();
+        drop(stage);
+        hook();
+        true
     }
 
     /// Has the process end without what scripts have begun: it is in no log.
