@@ -53,9 +53,10 @@ impl Store {
     }
 
     /// Keeps a measurement. The first one that did not fail takes the earlier results' place, and all later ones are
-    /// added to it.
+    /// added to it. One without a figure only says why nothing was measured.
     pub fn push(&mut self, record: Record) -> Result<()> {
-        let replaces = record.failure.is_none() || !self.path.exists();
+        let is_measured = record.failure.is_none() && !record.figures.is_empty();
+        let replaces = is_measured || !self.path.exists();
         self.add(record)?;
         if let Some(beside) = self.beside.take_if(|_| replaces) {
             std::fs::rename(&beside, &self.path).with_context(|| self.path.display().to_string())?;
@@ -192,6 +193,7 @@ mod tests {
             let mut store = open(earlier);
             assert_eq!(Store::read_all(&directory).unwrap(), there, "nothing was measured yet");
             store.push(record(0, Some("it broke again"))).unwrap();
+            store.push(Record { figures: BTreeMap::new(), ..record(7, None) }).unwrap();
             drop(store);
             assert_eq!((Store::read_all(&directory).unwrap(), files()), (there.clone(), 1), "nor was it at the end");
         }

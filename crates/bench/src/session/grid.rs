@@ -433,6 +433,14 @@ impl Session {
         Ok(())
     }
 
+    /// Keeps that a case is not measured, and why: a row that says so, and no measurement that was asked for.
+    pub fn cannot(&mut self, server: &impl Named, case: &Case, why: &str) -> Result<()> {
+        self.interrupt.check()?;
+        self.unmeasured.cannot = Some(why.to_owned());
+        let record = Record { at: moment::now(), notes: vec![why.to_owned()], ..self.record(server, case, 0) };
+        if self.store.has(&record) { Ok(()) } else { self.store.push(record) }
+    }
+
     fn last_start(&self, server: &impl Named) -> Began {
         self.last_starts().get(&server.name()).cloned().unwrap_or_default()
     }

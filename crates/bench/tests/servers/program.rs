@@ -2,6 +2,7 @@
 
 mod ends;
 mod examples;
+mod unmeasured;
 
 use crate::ended::ended;
 use crate::toy::{Manners, Toy};

@@ -1,0 +1,30 @@
+//! What the program says where there is less to show than was asked for.
+
+use super::{SHORT, bench, scratch, text};
+use crate::ended::ended;
+use crate::toy::{Manners, Toy};
+
+#[test]
+fn an_experiment_that_only_says_why_nothing_was_measured_fails() {
+    let out = scratch("unmeasured");
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    for experiment in ["records", "pagerank"] {
+        let run = |words: &[&str]| {
+            let words = [&[experiment, "--target", &target], words, &SHORT[..]].concat();
+            let mut command = bench(&out, &words);
+            command.env("PYSPARK_PYTHON", out.join("none"));
+            ended(command)
+        };
+        let output = run(&[]);
+        let said = text(&output);
+        assert!(output.status.code() == Some(1) && said.contains("spark"), "{said}");
+        assert!(
+            said.contains("nothing was measured: this experiment needs servers that the bench starts itself"),
+            "{said}"
+        );
+        let said = text(&run(&["--filter", "RDD"]));
+        assert!(said.contains("of what --filter asks for nothing can be: not measured: "), "{said}");
+    }
+    std::fs::remove_dir_all(out).expect("it can go");
+}
