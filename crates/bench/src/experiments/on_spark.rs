@@ -49,7 +49,7 @@ pub fn on_spark(
         }
     };
     let rdd = Rdd { version: spark.version.clone(), build: spark.build.clone() };
-    session.progress.add_steps(session.rounds() as usize);
+    session.plan_rounds(&rdd, case)?;
     for round in 0..session.rounds() {
         session.one(&rdd, case, round, |session| measure(session, &spark))?;
     }
