@@ -77,9 +77,14 @@ fn measure_all(
 ) -> Result<()> {
     let mut all = Ended::default();
     let mut broken = Vec::new();
-    for &experiment in experiments {
+    for (index, &experiment) in experiments.iter().enumerate() {
         let measured = measure(experiment);
-        interrupt.check()?;
+        if let Err(interrupted) = interrupt.check() {
+            let left: Vec<&str> = experiments[index + 1..].iter().map(|experiment| experiment.name).collect();
+            let left = if left.is_empty() { "none".to_owned() } else { left.join(", ") };
+            let what = format!("ended in {}; not come to: {left}", experiment.name);
+            return Err(measured.err().unwrap_or(interrupted).context(what));
+        }
         match measured {
             Ok(ended) => {
                 if let Some(why) = &ended.why {
@@ -103,11 +108,16 @@ fn measure_all(
 /// Runs one experiment and prints its table, if tables are asked for.
 fn measure(experiment: &'static Experiment, options: &Options, interrupt: &Interrupt) -> Result<(Vec<Record>, Ended)> {
     let mut session = Session::open(options.clone(), interrupt.clone(), experiment)?;
-    let ran = (experiment.run)(&mut session);
-    let (records, ended) = session.finish();
-    ran?;
+    let ran = (experiment.run)(&mut session).and_then(|()| session.end());
+    let (records, coverage, ended) = session.finish();
+    if let Err(error) = ran {
+        return Err(match coverage.shortfall() {
+            Some(missing) => error.context(missing),
+            None => error,
+        });
+    }
     if !records.is_empty() && !options.json {
-        println!("{}", report::section(experiment, &records));
+        println!("{}", report::section(experiment, &records, &coverage));
         report::lines(&records).iter().for_each(|line| println!("- {line}"));
     }
     Ok((records, ended))
@@ -147,6 +157,22 @@ mod tests {
         assert_eq!(measured, ALL.iter().map(|experiment| experiment.name).collect::<Vec<_>>());
         let wanted = format!("to the end: {}; {} runs failed", ALL[1].name, ALL.len() - 1);
         assert!(error.to_string().contains(&wanted), "{error}");
+    }
+
+    #[test]
+    fn an_interrupted_suite_names_what_it_has_not_come_to() {
+        let interrupt = Interrupt::default();
+        let error = measure_all(&ALL[..4], &interrupt, |experiment| {
+            if experiment.name == ALL[1].name {
+                interrupt.flag().store(true, std::sync::atomic::Ordering::Relaxed);
+                bail!("1 of 49 measurements were made")
+            }
+            Ok(Ended { asked: 1, ..Ended::default() })
+        })
+        .unwrap_err();
+        let (at, left) = (ALL[1].name, format!("{}, {}", ALL[2].name, ALL[3].name));
+        let told = format!("ended in {at}; not come to: {left}: 1 of 49 measurements were made");
+        assert_eq!(format!("{error:#}"), told);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use crate::dialects::{Dialect, Read as Whole, Resp, Text, read_login, write_bulk, write_head, write_login};
 use crate::target::{Login, Protocol};
-use anyhow::{Result, anyhow, bail};
-use std::io::{Read, Write};
+use anyhow::{Context, Error, Result, anyhow, bail};
+use std::io::Write;
 use tenon_client::Stream;
 
 /// Says who connects, and waits until that is accepted.
@@ -13,10 +13,42 @@ use tenon_client::Stream;
 /// What the server refuses, in its words; the password is not among them.
 pub fn say(stream: &mut Stream, protocol: Protocol, login: &Login) -> Result<()> {
     let password = login.password.as_deref().unwrap_or_default();
-    let said = exchange(stream, &request(protocol, &login.user, password), |input| accepted(protocol, input));
-    // A server may repeat what it does not understand.
-    said.map_err(|error| anyhow!("the login: {}", format!("{error:#}").replace(password, "...")))
+    exchange(stream, &request(protocol, &login.user, password), |input| {
+        accepted(protocol, input).map_err(|error| refusal(protocol, input, password, error))
+    })
+    .context("the login")
 }
+
+/// What the server has said, without the password: it may repeat what it does not understand. The bench's own words are not
+/// looked through, which may hold as short a password by chance.
+fn refusal(protocol: Protocol, said: &[u8], password: &str, error: Error) -> Error {
+    let head = if protocol == Protocol::Binary && said.first() == Some(&BINARY_REPLY) { BINARY_HEAD_LEN } else { 0 };
+    let masked = masked(said, head, password.as_bytes());
+    if masked == said {
+        return error;
+    }
+    // What is as long says the same in all but these bytes, unless they made up the form.
+    accepted(protocol, &masked).err().unwrap_or_else(|| anyhow!("the server refuses it"))
+}
+
+/// The same with a dot for each byte of the password, wherever it is after the head.
+fn masked(said: &[u8], head: usize, password: &[u8]) -> Vec<u8> {
+    let mut masked = said.to_vec();
+    let mut at = head;
+    while !password.is_empty() && at + password.len() <= said.len() {
+        if said[at..].starts_with(password) {
+            masked[at..at + password.len()].fill(b'.');
+            at += password.len();
+        } else {
+            at += 1;
+        }
+    }
+    masked
+}
+
+/// What a reply of memcached's binary protocol begins with, and how long its numbers are.
+const BINARY_REPLY: u8 = 0x81;
+const BINARY_HEAD_LEN: usize = 24;
 
 fn request(protocol: Protocol, user: &str, password: &str) -> Vec<u8> {
     let mut out = Vec::new();
@@ -51,7 +83,7 @@ fn exchange(stream: &mut Stream, request: &[u8], accepted: impl Fn(&[u8]) -> Who
     stream.flush()?;
     let (mut said, mut buffer) = (Vec::new(), [0; 256]);
     while accepted(&said)?.is_none() {
-        match stream.read(&mut buffer)? {
+        match stream.read_in_time(&mut buffer)? {
             0 => bail!("the server closed the connection"),
             read => said.extend_from_slice(&buffer[..read]),
         }
@@ -77,5 +109,25 @@ mod tests {
         let no = b"\x81\x21\0\0\0\0\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
         assert!(accepted(Protocol::Binary, no).is_err());
         assert!(accepted(Protocol::Text, b"CLIENT_ERROR authentication failure\r\n").is_err());
+    }
+
+    #[test]
+    fn the_password_is_in_no_words_of_the_server_and_the_benchs_own_stay_whole() {
+        let said = |protocol, answer: &[u8], password| {
+            let error = accepted(protocol, answer).expect_err("it is a refusal");
+            refusal(protocol, answer, password, error).to_string()
+        };
+        let unknown = b"-ERR unknown command 'AUTH', with args: 'se'cret' 'e'\r\n";
+        let words = said(Protocol::Resp, unknown, "se'cret");
+        assert!(words.starts_with("the server answered '-ERR unknown command") && !words.contains("cret"), "{words}");
+        let words = said(Protocol::Resp, unknown, "e");
+        assert!(words.starts_with("the server answered '-ERR unknown command"), "{words}");
+        assert!(words.ends_with(r"\'s.\'cr.t\' \'.\''"), "{words}");
+        // A cut that the text has must not leave half of it.
+        let long = [b"-ERR ".as_slice(), &[b'x'; 70], b"secret\r\n"].concat();
+        assert!(!said(Protocol::Resp, &long, "secret").contains("xs"), "half of it is left");
+        let no = b"\x81\x21\0\0\0\0\0\x20\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0no p";
+        assert_eq!(said(Protocol::Binary, no, "p"), "the server answered status 0x0020 'no .'");
+        assert_eq!(said(Protocol::Binary, no, " "), "the server answered status 0x0020 'no.p'");
     }
 }

@@ -1,7 +1,7 @@
 //! What to measure and how to speak to it, as people write it. Opens no socket.
 
 use crate::{login, tls};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
@@ -110,7 +110,8 @@ impl Target {
         (self.protocol == Protocol::RespTls).then(|| tls::config(self.authority.as_deref())).transpose()
     }
 
-    /// Connects, and says who does but to a database; `timeout` bounds the TCP handshake and every later read.
+    /// Connects, and says who does but to a database; `timeout` bounds each step of the
+    /// handshakes and of the login, and every later read.
     ///
     /// # Errors
     /// When nobody is there, or is not who it should be, or wants somebody else.
@@ -121,21 +122,27 @@ impl Target {
     /// The same by TLS that is known already.
     pub fn connect_by(&self, tls: Option<&Arc<ClientConfig>>, timeout: Option<Duration>) -> Result<Stream> {
         let stream = Stream::connect(&self.address, timeout)?;
+        // Whoever is there may have no word for who asks for TLS, or for a login.
+        let patience = timeout.or(Some(OPENING_MAX));
+        stream.set_read_timeout(patience)?;
+        stream.set_write_timeout(patience)?;
         let mut stream = match (tls, &self.address) {
-            (Some(tls), Address::Tcp { host, .. }) => stream.secured(Arc::clone(tls), host)?,
+            (Some(tls), Address::Tcp { host, .. }) => {
+                stream.secured(Arc::clone(tls), host).context("TLS is not agreed on")?
+            }
             _ => stream,
         };
         if let Some(login) = self.login.as_ref().filter(|_| self.protocol != Protocol::Postgres) {
-            stream.set_read_timeout(timeout.or(Some(LOGIN_MAX)))?;
             login::say(&mut stream, self.protocol, login)?;
         }
         stream.set_read_timeout(timeout)?;
+        stream.set_write_timeout(None)?;
         Ok(stream)
     }
 }
 
-/// Who takes longer to accept a login has failed.
-const LOGIN_MAX: Duration = Duration::from_secs(30);
+/// Who takes longer for one step of TLS's handshake, or to accept a login, has failed.
+const OPENING_MAX: Duration = Duration::from_secs(30);
 
 /// Who connects.
 #[derive(Clone, PartialEq, Eq)]
@@ -286,6 +293,22 @@ impl TypedValueParser for TargetParser {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
+    use std::path::Path;
+
+    #[test]
+    fn who_does_not_answer_is_not_waited_for_in_any_language() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let place = listener.local_addr().expect("an address");
+        for (scheme, step) in [("rediss://", "TLS is not agreed on: "), ("redis://:p@", "the login: ")] {
+            let target: Target = format!("{scheme}{place}").parse().expect("a target");
+            let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tls/ca.pem");
+            let target = Target { authority: Some(authority), ..target };
+            // The system accepts for who listens; nobody reads.
+            let why = target.connect(Some(Duration::from_secs(1))).expect_err("nobody answers");
+            assert_eq!(format!("{why:#}"), format!("{step}no answer within 1 s"));
+        }
+    }
 
     #[test]
     fn databases_are_told_who_connects() {

@@ -157,7 +157,10 @@ impl Resp {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "no whole reply within its time"));
             }
             self.stream.set_read_timeout(Some(left))?;
-            self.input.read_more(&mut self.stream)?;
+            match self.input.read_more(&mut self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
+                read => read?,
+            }
         }
     }
 

@@ -59,7 +59,7 @@ impl Stream {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let mut connection = rustls::ClientConnection::new(config, name).map_err(io::Error::other)?;
         while connection.is_handshaking() {
-            connection.complete_io(&mut socket)?;
+            connection.complete_io(&mut socket).map_err(|error| in_words(error, socket.read_timeout()))?;
         }
         Ok(Stream::Tls(Box::new(rustls::StreamOwned::new(connection, socket))))
     }
@@ -74,6 +74,28 @@ impl Stream {
             Stream::Unix(stream) => stream.set_read_timeout(timeout),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => stream.sock.set_read_timeout(timeout),
+        }
+    }
+
+    /// Reads what comes next, however often a signal interrupts that; a timeout that has passed is told with its length.
+    ///
+    /// # Errors
+    /// `TimedOut` when [`Stream::set_read_timeout`]'s time has passed, and what the system says.
+    pub fn read_in_time(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read.map_err(|error| in_words(error, self.read_timeout())),
+            }
+        }
+    }
+
+    fn read_timeout(&self) -> io::Result<Option<Duration>> {
+        match self {
+            Stream::Tcp(stream) => stream.read_timeout(),
+            Stream::Unix(stream) => stream.read_timeout(),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.sock.read_timeout(),
         }
     }
 
@@ -194,6 +216,16 @@ impl AsFd for Stream {
     }
 }
 
+/// A socket's timeout is `WouldBlock` on Unix, and "Resource temporarily unavailable" in the system's words.
+fn in_words(error: io::Error, timeout: io::Result<Option<Duration>>) -> io::Error {
+    match (error.kind(), timeout) {
+        (io::ErrorKind::WouldBlock, Ok(Some(time))) => {
+            io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", time.as_secs_f64()))
+        }
+        _ => error,
+    }
+}
+
 /// What has arrived on a stream and is not yet understood.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
@@ -231,21 +263,30 @@ impl Input {
         let filled = self.bytes.len();
         // Room in proportion to what is here: a reply of many megabytes takes few reads, and few attempts to decode it.
         self.bytes.resize(filled + Self::READ_LEN.max(filled / 2), 0);
-        let read = loop {
-            match stream.read(&mut self.bytes[filled..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => break other,
-            }
-        };
+        let read = stream.read_in_time(&mut self.bytes[filled..]);
         self.bytes.truncate(filled + *read.as_ref().unwrap_or(&0));
         match read {
             Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
             Ok(_) => Ok(()),
-            // A socket's read timeout is reported as WouldBlock on Unix.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Err(io::Error::new(io::ErrorKind::TimedOut, "no reply within the timeout"))
-            }
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_told_with_its_length() {
+        let (own, _other) = UnixStream::pair().expect("a pair");
+        let mut stream = Stream::Unix(own);
+        stream.set_read_timeout(Some(Duration::from_secs(1))).expect("it is more than nothing");
+        let error = stream.read_in_time(&mut [0; 8]).expect_err("nobody says anything");
+        assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::TimedOut, "no answer within 1 s"));
+        // Who does not want to wait is told so, and no time.
+        stream.set_nonblocking(true).expect("it is open");
+        stream.set_read_timeout(None).expect("it is open");
+        assert_eq!(stream.read_in_time(&mut [0; 8]).expect_err("nothing").kind(), io::ErrorKind::WouldBlock);
     }
 }

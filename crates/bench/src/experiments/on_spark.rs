@@ -40,20 +40,18 @@ pub fn on_spark(
     if !session.wants(case) {
         return Ok(());
     }
-    let found = Spark::find();
-    let (version, build) = match &found {
-        Ok(spark) => (spark.version.clone(), spark.build.clone()),
-        Err(_) => ("none".to_owned(), Build::default()),
+    let spark = match Spark::find() {
+        Ok(spark) => spark,
+        // It need not be said more than once.
+        Err(why) => {
+            let rdd = Rdd { version: "none".to_owned(), build: Build::default() };
+            return session.cannot(&rdd, case, &format!("not measured: {why}"));
+        }
     };
-    let rdd = Rdd { version, build };
-    // Where there is none, it need not be said more than once.
-    let rounds = if found.is_ok() { session.rounds() } else { 1 };
-    session.progress.add_steps(rounds as usize);
-    for round in 0..rounds {
-        session.one(&rdd, case, round, |session| match &found {
-            Ok(spark) => measure(session, spark),
-            Err(why) => Ok(Reading::default().note(format!("not measured: {why}"))),
-        })?;
+    let rdd = Rdd { version: spark.version.clone(), build: spark.build.clone() };
+    session.plan_rounds(&rdd, case)?;
+    for round in 0..session.rounds() {
+        session.one(&rdd, case, round, |session| measure(session, &spark))?;
     }
     Ok(())
 }

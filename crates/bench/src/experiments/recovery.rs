@@ -9,6 +9,7 @@ use crate::results::Case;
 use crate::session::{Contender, Reading, Running, Session};
 use crate::target::Protocol;
 use anyhow::{Context, Result, bail};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 
@@ -27,7 +28,8 @@ pub static RECOVERY: Experiment = Experiment {
     summary: "A server that keeps data is filled, and killed as soon as its last reply has come; with snapshots, the last \
               one is taken when nine tenths are stored, and a log holds every write, since none rewrites its own meanwhile. The \
               time until it answers again, its start included, with the CPU time of all its threads until then for each key that it \
-              has, and the keys it has not. Every key is asked for afterwards: one with another value fails the run, as does one that a snapshot lacks, and as many must be there as DBSIZE says.",
+              has, and the keys it has not. Every key is asked for afterwards: one with another value fails the run, as does one that a snapshot lacks, and as many must be there as DBSIZE says. \
+              On disk is what its files take there when it is killed, with the room that is kept beyond their ends; what waits in shared memory to be written, as Tenon's log does, is not counted.",
     study: "what the memtier studies left out",
     databases: false,
     depends_on: &[],
@@ -124,7 +126,10 @@ fn connect(server: &Running) -> Result<Resp> {
     Ok(Resp::over(target.connect(Some(Duration::from_secs(600)))?))
 }
 
-/// What a server has written, but its log.
+/// What `stat` counts a file's blocks in, whatever its file system has.
+const BLOCK_LEN: u64 = 512;
+
+/// What a server's files take on the disk, but its log.
 fn bytes_in(directory: &std::path::Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(directory)? {
@@ -133,8 +138,31 @@ fn bytes_in(directory: &std::path::Path) -> Result<u64> {
         if data.is_dir() {
             bytes += bytes_in(&entry.path())?;
         } else if entry.file_name() != "log" {
-            bytes += data.len();
+            // Room that is kept beyond a file's end is taken, too, and holes are not.
+            bytes += data.blocks() * BLOCK_LEN;
         }
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{FallocateFlags, fallocate};
+
+    #[test]
+    fn what_a_file_takes_is_counted_and_not_how_long_it_is() {
+        let directory = std::env::temp_dir().join(format!("tenon-bench-disk-{}", std::process::id()));
+        std::fs::create_dir_all(directory.join("below")).expect("a directory");
+        let file = std::fs::File::create(directory.join("below/data")).expect("a file");
+        std::fs::write(directory.join("log"), vec![b'x'; 1 << 22]).expect("a file");
+        file.set_len(1 << 30).expect("it grows");
+        assert!(bytes_in(&directory).expect("it is there") < 1 << 20, "a hole takes nothing");
+        file.set_len(0).expect("it shrinks");
+        // Not every file system can.
+        if fallocate(&file, FallocateFlags::KEEP_SIZE, 0, 1 << 20).is_ok() {
+            assert!((1 << 20..1 << 21).contains(&bytes_in(&directory).expect("it is there")));
+        }
+        std::fs::remove_dir_all(directory).expect("it can go");
+    }
 }

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
-use std::io::{Read, Write};
+use std::io::Write;
 use tenon_client::Stream;
 
 /// A name and the statement that is prepared under it.
@@ -73,7 +73,7 @@ impl Talk<'_> {
                 return if tag == b'E' { Err(said(&body)) } else { Ok((tag, body)) };
             }
             let mut more = [0; 8192];
-            match self.stream.read(&mut more).context("no reply can be read")? {
+            match self.stream.read_in_time(&mut more).context("no reply can be read")? {
                 0 => bail!("the server closed the connection"),
                 len => self.input.extend_from_slice(&more[..len]),
             }

@@ -3,7 +3,7 @@
 use super::postgres::version_and_process;
 use crate::target::{Protocol, Target};
 use anyhow::{Result, bail};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
 
@@ -37,7 +37,7 @@ fn ask_within(target: &Target, patience: Duration) -> Result<()> {
     let mut said = Vec::new();
     let mut buffer = [0; 256];
     while said.len() < answer.len() {
-        match stream.read(&mut buffer)? {
+        match stream.read_in_time(&mut buffer)? {
             0 => bail!("the connection ended after '{}'", said.escape_ascii()),
             read => said.extend_from_slice(&buffer[..read]),
         }

@@ -99,6 +99,9 @@ impl<'a> Settings<'a> {
     }
 }
 
+/// How many clients each may have at once, but PostgreSQL, which has a process for each.
+const CLIENTS_MAX: &str = "20000";
+
 impl Program {
     /// Whether it can do what is asked.
     pub fn can(&self, settings: &Settings<'_>) -> bool {
@@ -132,10 +135,12 @@ impl Program {
         let threads = settings.threads.to_string();
         match self.family {
             Family::Tenon => {
-                add(&["--bind", "127.0.0.1", "--port", &resp, "--memcached-port", &memcache, "--workers", &threads]);
+                add(&["--bind", "127.0.0.1", "--port", &resp, "--memcached-port", &memcache]);
+                add(&["--maxclients", CLIENTS_MAX, "--workers", &threads]);
             }
             Family::Redis => {
-                add(&["--bind", "127.0.0.1", "--port", &resp, "--daemonize", "no", "--io-threads", &threads]);
+                add(&["--bind", "127.0.0.1", "--port", &resp, "--daemonize", "no", "--maxclients", CLIENTS_MAX]);
+                add(&["--io-threads", &threads]);
                 // Before 8 they only write, unless they are told to read, too.
                 if settings.threads > 1 && self.major_version().is_some_and(|major| major < 8) {
                     add(&["--io-threads-do-reads", "yes"]);
@@ -146,7 +151,7 @@ impl Program {
             }
             Family::Postgres => {}
             Family::Memcached => {
-                add(&["-l", "127.0.0.1", "-p", &memcache, "-U", "0", "-t", &threads, "-c", "20000"]);
+                add(&["-l", "127.0.0.1", "-p", &memcache, "-U", "0", "-t", &threads, "-c", CLIENTS_MAX]);
                 if rustix::process::geteuid().is_root() {
                     add(&["-u", "root"]);
                 }
@@ -239,6 +244,9 @@ mod tests {
         assert!(tenon.contains("--workers 2 --maxmemory 67108864 --maxmemory-policy allkeys-lru"), "{tenon}");
         let memcached = line("memcached-new", limited);
         assert!(memcached.contains(" -t 2 ") && memcached.ends_with(" -m 64"), "{memcached}");
+        for (line, clients) in [(&redis, "--maxclients"), (&tenon, "--maxclients"), (&memcached, "-c")] {
+            assert!(line.contains(&format!(" {clients} 20000 ")), "{line}");
+        }
         assert!(line("tenon", |settings| settings.tls = true).contains(" --tls-port 3 "));
         assert!(!line("memcached", |settings| settings.tls = true).contains("tls"));
         let roomy = line("memcached", |settings| settings.value_len_max = 4 << 20);

@@ -7,15 +7,20 @@ use super::rivals::rivals;
 use super::svg::{self, Bars, Labels, Line, escape};
 use super::tables::{Group, groups, table};
 use crate::experiments::{Experiment, Figure, Plot, Scale};
-use crate::results::{Case, Point, Record, Spread, Table};
+use crate::results::{Case, Coverage, Point, Record, Spread, Table};
+use std::collections::BTreeMap;
 
 /// The axis of languages: servers have a line for each.
 const PROTOCOL: &str = "protocol";
 
 const STYLE: &str = include_str!("page.css");
 
-/// The whole page. `facts` are lines on machine and versions.
-pub fn page(sections: &[(&Experiment, Vec<&Record>)], facts: &[String]) -> String {
+/// The whole page. `coverages` say by the experiments' names what is missing, `facts` are lines on machine and versions.
+pub fn page(
+    sections: &[(&Experiment, Vec<&Record>)],
+    coverages: &BTreeMap<String, Coverage>,
+    facts: &[String],
+) -> String {
     let servers = server_names(sections);
     let mut body = String::from("<h1>tenon-bench</h1>\n<ul class=\"facts\">");
     facts.iter().for_each(|fact| body += &format!("<li>{}</li>", escape(fact)));
@@ -24,7 +29,10 @@ pub fn page(sections: &[(&Experiment, Vec<&Record>)], facts: &[String]) -> Strin
         body += &format!("<a href=\"#{}\">{}</a> ", experiment.name, escape(experiment.title));
     }
     body += "</nav>\n";
-    sections.iter().for_each(|(experiment, records)| body += &section(experiment, records, &servers));
+    for (experiment, records) in sections {
+        let missing = coverages.get(experiment.name).and_then(Coverage::shortfall);
+        body += &section(experiment, records, missing, &servers);
+    }
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -44,7 +52,7 @@ fn server_names<'a>(sections: &[(&Experiment, Vec<&'a Record>)]) -> Vec<&'a str>
     names
 }
 
-fn section(experiment: &Experiment, records: &[&Record], servers: &[&str]) -> String {
+fn section(experiment: &Experiment, records: &[&Record], missing: Option<String>, servers: &[&str]) -> String {
     let mut html = format!(
         "<section id=\"{}\">\n<h2>{}</h2>\n<p>{} <span class=\"study\">After {}.</span></p>\n",
         experiment.name,
@@ -52,6 +60,9 @@ fn section(experiment: &Experiment, records: &[&Record], servers: &[&str]) -> St
         escape(experiment.summary),
         escape(experiment.study)
     );
+    if let Some(missing) = missing {
+        html += &format!("<p class=\"failed\">{}.</p>\n", escape(&missing));
+    }
     let owned: Vec<Record> = records.iter().map(|record| (*record).clone()).collect();
     let conditions = conditions(&owned);
     if !conditions.is_empty() {
@@ -275,12 +286,17 @@ mod tests {
     use super::super::tables::tests::record;
     use super::*;
     use crate::experiments::ALL;
+    use crate::results::{Mark, Plan};
 
     #[test]
     fn a_page_holds_everything_it_needs() {
         let mut records = vec![record("tenon", "get", 0, 10.0), record("redis-server", "get", 0, 20.0)];
         records.push(Record { failure: Some("<it broke>".into()), ..record("tenon", "set", 0, 1.0) });
-        let page = page(&[(ALL[0], records.iter().collect())], &["a machine".to_owned()]);
+        let mut coverage = Coverage::default();
+        coverage.mark(&Mark::Planned(Plan { measurements: 9, there: 2, servers: vec!["tenon".into()] }));
+        let coverages = BTreeMap::from([("latency".to_owned(), coverage)]);
+        let page = page(&[(ALL[0], records.iter().collect())], &coverages, &["a machine".to_owned()]);
+        assert!(page.contains("<p class=\"failed\">2 of 9 measurements were made (with tenon), then"), "{page}");
         assert!(page.contains("<section id=\"latency\">") && page.contains("<rect class=\"c1\""), "{page}");
         assert!(page.contains("&lt;it broke&gt;") && page.contains("<li>a machine</li>"));
         assert!(page.contains("prefers-color-scheme: dark") && page.contains("@media print"));
@@ -294,7 +310,7 @@ mod tests {
         let load = ALL.iter().find(|experiment| experiment.name == "load").expect("it is there");
         let mut one = record("tenon", "get", 0, 10.0);
         one.case = one.case.number("offered op/s", 5_000.0);
-        let page = page(&[(*load, vec![&one])], &[]);
+        let page = page(&[(*load, vec![&one])], &BTreeMap::new(), &[]);
         assert!(page.contains("<table><caption>Highest offered load with p99 under 1 ms</caption>"), "{page}");
     }
 

@@ -97,10 +97,10 @@ fn is_base(base: &Base, places: &[Spot], group: &Group<'_>, other: &Group<'_>) -
     alike && were_measured_alike(group.records[0], other.records[0])
 }
 
-/// Whether nothing that is known of both was another.
+/// Whether all was the same that figures depend on. What is known of one only may have been another for the other: of a
+/// server that somebody else has started nobody knows its threads and cores.
 pub fn were_measured_alike(one: &Record, other: &Record) -> bool {
-    let is_alike = |(name, value): (&String, &String)| other.setup.get(name).is_none_or(|other| other == value);
-    one.quick == other.quick && one.machine == other.machine && one.setup.iter().all(is_alike)
+    one.quick == other.quick && one.machine == other.machine && one.setup == other.setup
 }
 
 /// A server, and its language where it was measured in several.
@@ -167,6 +167,27 @@ mod tests {
         }
         records.truncate(4);
         assert_eq!(here_of("latency", &records), ["", ""]);
+    }
+
+    #[test]
+    fn a_server_that_ran_already_is_compared_with_none_that_was_started() {
+        let with = |server: &str, protocol: &str, mean_us: f64| {
+            let mut record = record(server, "set", 0, mean_us);
+            record.case = record.case.word("protocol", protocol);
+            record.setup.insert("keys".to_owned(), "5".to_owned());
+            record
+        };
+        let mut records = [with("redis-server", "resp", 9.0), with("memcached", "text", 10.0)];
+        assert_ne!(here_of("latency", &records), ["", ""]);
+        for started in 0..2 {
+            let mut records = records.clone();
+            records[started].setup.insert("server cores".to_owned(), "0".to_owned());
+            assert_eq!(here_of("latency", &records), ["", ""], "known of one only");
+        }
+        for record in &mut records {
+            record.setup.insert("server cores".to_owned(), "0".to_owned());
+        }
+        assert_ne!(here_of("latency", &records), ["", ""]);
     }
 
     #[test]

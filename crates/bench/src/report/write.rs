@@ -3,7 +3,7 @@
 use super::tables::machine;
 use super::{html, markdown};
 use crate::experiments::{ALL, Experiment};
-use crate::results::{Record, Store};
+use crate::results::{Coverage, Record, Store};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -21,15 +21,19 @@ pub fn write(directory: &Path) -> Result<[PathBuf; 2]> {
     if sections.is_empty() {
         bail!("there are no results in {}", directory.display());
     }
+    let coverages = Store::coverages(directory)?;
     let facts = lines(&records);
     let mut text = String::from("# tenon-bench\n\n");
     facts.iter().for_each(|fact| text += &format!("- {fact}\n"));
     for (experiment, own) in &sections {
         let own: Vec<Record> = own.iter().map(|record| (*record).clone()).collect();
-        text += &format!("\n{}", markdown::section(experiment, &own));
+        text += &format!(
+            "\n{}",
+            markdown::section(experiment, &own, coverages.get(experiment.name).unwrap_or(&Coverage::default()))
+        );
     }
     let [page, summary] = ["report.html", "report.md"].map(|name| directory.join(name));
-    std::fs::write(&page, html::page(&sections, &facts)).with_context(|| page.display().to_string())?;
+    std::fs::write(&page, html::page(&sections, &coverages, &facts)).with_context(|| page.display().to_string())?;
     std::fs::write(&summary, text).with_context(|| summary.display().to_string())?;
     Ok([page, summary])
 }

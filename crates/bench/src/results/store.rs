@@ -1,8 +1,10 @@
 //! Results on disk: one file for each experiment, a line for each run, so that what was measured survives whatever happens
 //! to the bench; earlier results stay until there is one to replace them with. Knows no experiment.
 
-use super::Record;
+use super::{Coverage, Mark, Plan, Record};
 use anyhow::{Context, Result};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,9 @@ pub struct Store {
     /// Where the file lies as long as it holds nothing to replace the earlier one with.
     beside: Option<PathBuf>,
     records: Vec<Record>,
+    coverage: Coverage,
+    /// Whether the earlier results say that some are missing.
+    earlier_are_short: bool,
 }
 
 const ENDING: &str = "jsonl";
@@ -36,13 +41,14 @@ impl Store {
     pub fn open(directory: &Path, experiment: &str, earlier: Earlier) -> Result<Store> {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         let path = directory.join(format!("{experiment}.{ENDING}"));
-        let records: Vec<Record> =
-            if earlier == Earlier::Continue && path.exists() { read(&path)? } else { Vec::new() };
+        let goes_on = earlier == Earlier::Continue && path.exists();
+        let (records, earlier) = if goes_on { read(&path)? } else { Default::default() };
         // What failed is tried again, and half a line of a bench that was killed is dropped.
         let records: Vec<Record> = records.into_iter().filter(|record| record.failure.is_none()).collect();
         let beside = directory.join(format!("{experiment}.{ENDING_BESIDE}"));
         let file = File::create(&beside).with_context(|| beside.display().to_string())?;
-        let mut store = Store { file, path, beside: Some(beside), records: Vec::new() };
+        let (coverage, earlier_are_short) = (Coverage::default(), earlier.shortfall().is_some());
+        let mut store = Store { file, path, beside: Some(beside), records: Vec::new(), coverage, earlier_are_short };
         records.into_iter().try_for_each(|record| store.add(record))?;
         Ok(store)
     }
@@ -53,21 +59,48 @@ impl Store {
     }
 
     /// Keeps a measurement. The first one that did not fail takes the earlier results' place, and all later ones are
-    /// added to it.
+    /// added to it. One without a figure only says why nothing was measured.
     pub fn push(&mut self, record: Record) -> Result<()> {
-        let replaces = record.failure.is_none() || !self.path.exists();
+        let is_measured = record.failure.is_none() && !record.figures.is_empty();
+        let replaces = is_measured || !self.path.exists();
         self.add(record)?;
-        if let Some(beside) = self.beside.take_if(|_| replaces) {
-            std::fs::rename(&beside, &self.path).with_context(|| self.path.display().to_string())?;
-        }
-        Ok(())
+        self.replace_earlier_if(replaces)
+    }
+
+    /// Keeps what is to be measured next.
+    pub fn plan(&mut self, plan: Plan) -> Result<()> {
+        self.mark(&Mark::Planned(plan))
+    }
+
+    /// Keeps that all has been come to.
+    pub fn end(&mut self) -> Result<()> {
+        self.mark(&Mark::Ended {})?;
+        // Nothing was left to measure of what the earlier results say is missing.
+        self.replace_earlier_if(self.earlier_are_short && self.coverage.shortfall().is_none())
+    }
+
+    fn mark(&mut self, mark: &Mark) -> Result<()> {
+        self.coverage.mark(mark);
+        self.write(mark)
     }
 
     fn add(&mut self, record: Record) -> Result<()> {
-        let mut line = serde_json::to_vec(&record)?;
-        line.push(b'\n');
-        self.file.write_all(&line).with_context(|| self.path.display().to_string())?;
+        self.write(&record)?;
+        self.coverage.record(&record);
         self.records.push(record);
+        Ok(())
+    }
+
+    fn write(&mut self, line: &impl Serialize) -> Result<()> {
+        let mut line = serde_json::to_vec(line)?;
+        line.push(b'\n');
+        self.file.write_all(&line).with_context(|| self.path.display().to_string())
+    }
+
+    fn replace_earlier_if(&mut self, replaces: bool) -> Result<()> {
+        if let Some(beside) = self.beside.take_if(|_| replaces) {
+            std::fs::rename(&beside, &self.path).with_context(|| self.path.display().to_string())?;
+        }
         Ok(())
     }
 
@@ -76,19 +109,33 @@ impl Store {
         &self.records
     }
 
+    /// How much was measured of what was planned.
+    pub fn coverage(&self) -> &Coverage {
+        &self.coverage
+    }
+
     /// The results of all experiments in a directory.
     pub fn read_all(directory: &Path) -> Result<Vec<Record>> {
+        let files = Store::read_files(directory)?;
+        Ok(files.into_iter().flat_map(|(_, (records, _))| records).collect())
+    }
+
+    /// How much each experiment in a directory has measured of what it had planned.
+    pub fn coverages(directory: &Path) -> Result<BTreeMap<String, Coverage>> {
+        let files = Store::read_files(directory)?;
+        let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(files.into_iter().map(|(path, (_, coverage))| (name(&path), coverage)).collect())
+    }
+
+    fn read_files(directory: &Path) -> Result<Vec<(PathBuf, Lines)>> {
         let entries = std::fs::read_dir(directory).with_context(|| directory.display().to_string())?;
         let mut paths = Vec::new();
         for entry in entries {
             paths.push(entry.with_context(|| directory.display().to_string())?.path());
         }
         paths.sort();
-        let mut records = Vec::new();
-        for path in paths.iter().filter(|path| path.extension().is_some_and(|ending| ending == ENDING)) {
-            records.extend(read(path)?);
-        }
-        Ok(records)
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
+        paths.into_iter().map(|path| read(&path).map(|lines| (path, lines))).collect()
     }
 }
 
@@ -101,25 +148,34 @@ impl Drop for Store {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<Record>> {
+/// What a file holds.
+type Lines = (Vec<Record>, Coverage);
+
+fn read(path: &Path) -> Result<Lines> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let mut records = Vec::new();
+    let (mut records, mut coverage) = (Vec::new(), Coverage::default());
     for (index, line) in text.lines().enumerate() {
+        if let Ok(mark) = serde_json::from_str(line) {
+            coverage.mark(&mark);
+            continue;
+        }
         match serde_json::from_str(line) {
-            Ok(record) => records.push(record),
+            Ok(record) => {
+                coverage.record(&record);
+                records.push(record);
+            }
             // The last line may have been cut off with the bench.
             Err(_) if index + 1 == text.lines().count() && !text.ends_with('\n') => {}
             Err(error) => return Err(error).with_context(|| format!("{}, line {}", path.display(), index + 1)),
         }
     }
-    Ok(records)
+    Ok((records, coverage))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{Build, Case};
     use super::*;
-    use std::collections::BTreeMap;
 
     fn record(round: u64, failure: Option<&str>) -> Record {
         Record {
@@ -175,6 +231,47 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missing_is_told() {
+        let directory = std::env::temp_dir().join(format!("tenon-bench-missing-{}", std::process::id()));
+        let open = |earlier| Store::open(&directory, "latency", earlier).unwrap();
+        let plan = |there| Plan { measurements: 3, there, servers: vec!["tenon".into(), "memcached".into()] };
+        let missing = || Store::coverages(&directory).unwrap()["latency"].shortfall();
+        let mut store = open(Earlier::Discard);
+        store.push(record(0, None)).unwrap();
+        assert_eq!(missing(), None, "nothing is known of what was planned");
+        drop(store);
+
+        let early = ", then the run was ended early, and more may have been to come";
+        let mut store = open(Earlier::Discard);
+        store.plan(plan(0)).unwrap();
+        store.push(record(0, None)).unwrap();
+        store.push(record(1, Some("it broke"))).unwrap();
+        let told = format!("1 of 3 measurements were made (with tenon, memcached){early}");
+        assert_eq!((store.coverage().shortfall(), missing()), (Some(told.clone()), Some(told)));
+        drop(store);
+
+        let mut store = open(Earlier::Continue);
+        store.plan(plan(1)).unwrap();
+        store.push(record(1, None)).unwrap();
+        store.end().unwrap();
+        assert_eq!(missing().as_deref(), Some("2 of 3 measurements were made (with tenon, memcached)"));
+        drop(store);
+
+        // It was ended between its last measurement and its end.
+        let mut store = open(Earlier::Continue);
+        store.plan(plan(2)).unwrap();
+        store.push(record(2, None)).unwrap();
+        drop(store);
+        assert!(missing().is_some_and(|told| told.starts_with("3 of 3 ") && told.ends_with(early)));
+        let mut store = open(Earlier::Continue);
+        store.plan(plan(3)).unwrap();
+        store.end().unwrap();
+        drop(store);
+        assert_eq!((missing(), Store::read_all(&directory).unwrap().len()), (None, 3));
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
     fn earlier_results_stay_until_there_is_one_to_replace_them_with() {
         let directory = std::env::temp_dir().join(format!("tenon-bench-earlier-{}", std::process::id()));
         let open = |earlier| Store::open(&directory, "latency", earlier).unwrap();
@@ -192,6 +289,7 @@ mod tests {
             let mut store = open(earlier);
             assert_eq!(Store::read_all(&directory).unwrap(), there, "nothing was measured yet");
             store.push(record(0, Some("it broke again"))).unwrap();
+            store.push(Record { figures: BTreeMap::new(), ..record(7, None) }).unwrap();
             drop(store);
             assert_eq!((Store::read_all(&directory).unwrap(), files()), (there.clone(), 1), "nor was it at the end");
         }

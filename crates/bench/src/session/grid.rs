@@ -11,7 +11,7 @@ use crate::machine::facts;
 use crate::machine::placement::{self, Placement};
 use crate::machine::topology::Topology;
 use crate::peers::{External, Guard, Server, Settings, find, identity};
-use crate::results::{Case, Earlier, Record, Store, median, moment};
+use crate::results::{Case, Coverage, Earlier, Plan, Record, Store, median, moment};
 use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -380,10 +380,30 @@ impl Session {
                 steps.extend(in_turn(&those, round).map(|server| (case, round, *server)));
             }
         }
+        let there = steps.iter().filter(|(case, round, server)| self.has(*server, case, *round)).count();
+        self.plan(steps.len(), there)?;
         self.progress.add_steps(steps.len());
         steps.into_iter().try_for_each(|(case, round, server)| {
             self.one(server, case, round, |session| measure(session, server, case, round))
         })
+    }
+
+    /// Keeps how many measurements are to come, and how many of them need not be made, being there.
+    pub(super) fn plan(&mut self, measurements: usize, there: usize) -> Result<()> {
+        let servers = self.contenders.iter().map(Named::name).collect();
+        if measurements > 0 { self.store.plan(Plan { measurements, there, servers }) } else { Ok(()) }
+    }
+
+    /// Keeps that a case is to be measured in all rounds.
+    pub fn plan_rounds(&mut self, server: &impl Named, case: &Case) -> Result<()> {
+        let there = (0..self.rounds()).filter(|round| self.has(server, case, *round)).count();
+        self.progress.add_steps(self.rounds() as usize);
+        self.plan(self.rounds() as usize, there)
+    }
+
+    /// Keeps that all was come to.
+    pub fn end(&mut self) -> Result<()> {
+        self.store.end()
     }
 
     /// Whether the case was asked for.
@@ -433,6 +453,16 @@ impl Session {
         Ok(())
     }
 
+    /// Keeps that a case is not measured, and why: a row that says so, and no measurement that was asked for.
+    pub fn cannot(&mut self, server: &impl Named, case: &Case, why: &str) -> Result<()> {
+        self.interrupt.check()?;
+        self.unmeasured.cannot = Some(why.to_owned());
+        let record = Record { at: moment::now(), notes: vec![why.to_owned()], ..self.record(server, case, 0) };
+        let is_there = self.store.has(&record);
+        self.plan(1, usize::from(is_there))?;
+        if is_there { Ok(()) } else { self.store.push(record) }
+    }
+
     fn last_start(&self, server: &impl Named) -> Began {
         self.last_starts().get(&server.name()).cloned().unwrap_or_default()
     }
@@ -477,14 +507,14 @@ impl Session {
     }
 
     /// Ends the experiment.
-    pub fn finish(self) -> (Vec<Record>, Ended) {
+    pub fn finish(self) -> (Vec<Record>, Coverage, Ended) {
         self.progress.finish();
         let mut ended = self.ended.clone();
         if ended.asked == 0 {
             let are_started = self.contenders.iter().any(Named::is_started);
             ended.why = Some(self.unmeasured.why(&self.options, are_started, &self.all_protocols()));
         }
-        (self.store.records().to_vec(), ended)
+        (self.store.records().to_vec(), self.store.coverage().clone(), ended)
     }
 }
 

@@ -25,10 +25,12 @@ impl Session {
         let wanted: Vec<bool> = cases.iter().map(|case| self.wants(case)).collect();
         let missing = |(case, wanted): (&Case, &bool)| *wanted && !self.has(contender, case, round);
         let missing: Vec<bool> = cases.iter().zip(&wanted).map(missing).collect();
+        let count = |those: &[bool]| those.iter().filter(|those| **those).count();
+        self.plan(count(&wanted), count(&wanted) - count(&missing))?;
         // What nobody asked for behind the last missing one is not needed either.
         let Some(last) = missing.iter().rposition(|missing| *missing) else {
             // They were asked for, which is what an experiment without any case is told by.
-            self.progress.add_steps(wanted.iter().filter(|wanted| **wanted).count());
+            self.progress.add_steps(count(&wanted));
             let mut there = cases.iter().zip(wanted).filter(|(_, wanted)| *wanted);
             return there.try_for_each(|(case, _)| self.one(contender, case, round, |_| bail!("it is there already")));
         };

@@ -11,6 +11,8 @@ const NAMED_MAX: usize = 5;
 pub(super) struct Unmeasured {
     /// What the experiment has to be given.
     pub(super) lacks: Option<String>,
+    /// Why cases that were asked for could not be measured.
+    pub(super) cannot: Option<String>,
     /// Whether servers that the bench starts were asked for.
     pub(super) needs_started: bool,
     /// Whether any others were taken, too.
@@ -32,6 +34,9 @@ impl Unmeasured {
             |protocols: &[Protocol]| protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(" or ");
         if let Some(what) = &self.lacks {
             return what.clone();
+        }
+        if let Some(why) = self.cannot.as_ref().filter(|_| !self.passed_over.is_empty()) {
+            return format!("of what --filter asks for nothing can be: {why}");
         }
         if !self.passed_over.is_empty() {
             let named = self.passed_over.iter().take(NAMED_MAX).map(|case| format!("'{case}'"));

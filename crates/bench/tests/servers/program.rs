@@ -2,6 +2,7 @@
 
 mod ends;
 mod examples;
+mod unmeasured;
 
 use crate::ended::ended;
 use crate::toy::{Manners, Toy};
@@ -63,7 +64,7 @@ fn a_server_that_wants_a_password_is_told_it_and_nobody_else_is() {
     let run = |target: &str| ended(bench(&out, &[&["latency", "--target", target], &SHORT[..]].concat()));
     let output = run(&format!("redis://:se%3Acret@{place}"));
     let results = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
-    assert!(output.status.success() && results.lines().count() == 2, "{}", text(&output));
+    assert!(output.status.success() && results.matches("\"server\":").count() == 2, "{}", text(&output));
     assert!(text(&output).contains(&format!("| redis://{place} |")), "{}", text(&output));
     assert!(!text(&output).contains("cret") && !results.contains("cret"), "{}\n{results}", text(&output));
     for (wrong, why) in [
@@ -92,11 +93,15 @@ fn a_server_that_loses_keys_fails_the_experiment() {
 
     // What failed is measured again, and nothing else is.
     let before = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
-    let kept: Vec<&str> = before.lines().filter(|line| !line.contains("\"failure\"")).collect();
+    let kept: Vec<&str> =
+        before.lines().filter(|line| line.contains("\"server\":") && !line.contains("\"failure\"")).collect();
     let again = ended(bench(&out, &[&["latency", "--target", &target, "--continue"], &SHORT[..]].concat()));
     assert!(again.status.success(), "{}", text(&again));
     let after = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
-    assert!(kept.iter().all(|line| after.contains(line)) && after.lines().count() == 2, "{before}\n{after}");
+    assert!(
+        kept.iter().all(|line| after.contains(line)) && after.matches("\"server\":").count() == 2,
+        "{before}\n{after}"
+    );
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
@@ -384,7 +389,7 @@ fn another_build_is_measured_anew_or_refused() {
     start(&real.path);
     let (done, said, results) = run();
     assert!(done && !said.contains("earlier results"), "{said}");
-    let record: serde_json::Value = serde_json::from_str(results.lines().next().expect("a line")).expect("JSON");
+    let record: serde_json::Value = serde_json::from_str(results.lines().nth(1).expect("a line")).expect("JSON");
     assert_eq!(record["said"]["redis_version"], real.version, "{record}");
     let (build, at) = (&record["build"], record["at"].as_str().expect("a time"));
     assert_eq!((build["sha256"].as_str().map(str::len), at.len()), (Some(64), 20), "{record}");
@@ -410,7 +415,11 @@ fn another_build_is_measured_anew_or_refused() {
         done && said.contains("redis-scripted: earlier results are of ") && said.contains("measured anew"),
         "{said}"
     );
-    assert_eq!(results.lines().filter(|line| !line.contains("\"failure\"")).count(), 2, "{results}");
+    assert_eq!(
+        results.lines().filter(|line| line.contains("\"server\":") && !line.contains("\"failure\"")).count(),
+        2,
+        "{results}"
+    );
     assert_eq!(said.matches("| build ").count(), 2, "each row says which: {said}");
     std::fs::remove_dir_all(out).expect("it can go");
 }
@@ -432,7 +441,7 @@ fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
     let weblog = |words: &[&str]| {
         let output = ended(bench(&out, &[&["weblog", "--quick", "--weblog", &log], words].concat()));
         let lines = std::fs::read_to_string(out.join("weblog.jsonl")).expect("results");
-        (output, lines.lines().map(str::to_owned).collect::<Vec<String>>())
+        (output, lines.lines().filter(|line| line.contains("\"server\":")).map(str::to_owned).collect::<Vec<String>>())
     };
     // Only the searches, which find what the steps before them have stored. A server that cannot be started takes no other
     // with it.
@@ -490,7 +499,10 @@ fn a_run_is_not_continued_with_other_sizes() {
         let words = ["latency", "--target", &target, "--continue", "--quick", "--seconds", "0.05", "--keys", keys];
         let output = ended(bench(&out, &words));
         assert!(output.status.success(), "{}", text(&output));
-        (std::fs::read_to_string(out.join("latency.jsonl")).expect("results").lines().count(), text(&output))
+        (
+            std::fs::read_to_string(out.join("latency.jsonl")).expect("results").matches("\"server\":").count(),
+            text(&output),
+        )
     };
     assert_eq!(lines("100").0, 2);
     assert_eq!(lines("100").0, 2, "what is there need not be measured again");
@@ -551,6 +563,7 @@ fn rounds_go_through_all_cases_and_another_server_is_first_in_each() {
     let results = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
     let order: Vec<(u64, bool, bool)> = results
         .lines()
+        .filter(|line| line.contains("\"server\":"))
         .map(|line| {
             let record: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
             let round = record["round"].as_u64().expect("a number");
@@ -600,7 +613,7 @@ fn what_matches_no_case_is_an_error() {
     assert!(measured.status.success(), "{}", text(&measured));
     let results = || std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
     let earlier = results();
-    assert_eq!(earlier.lines().count(), 2);
+    assert_eq!(earlier.matches("\"server\":").count(), 2);
     for (words, why) in [
         (
             ["--filter", "gte"],
