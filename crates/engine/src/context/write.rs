@@ -158,7 +158,7 @@ impl KeyCx<'_> {
     #[inline(never)]
     fn note_new_size(&mut self) {
         let slot = self.keyspace().and_then(|keyspace| keyspace.find(self.hash, self.key));
-        self.look_at_size(slot.expect("it was just stored"));
+        self.look_at_new_size(slot.expect("it was just stored"));
     }
 
     /// Does what removes a key and adds one, in whichever database: nobody counts keys in its middle.
