@@ -8,8 +8,8 @@ pub(super) enum Combination {
     Difference,
 }
 
-/// Members that are looked at to see whether a few that are wanted are found at once: fewer than are ever looked at where no
-/// shard is held, which takes longer than that when they are.
+/// Looks at members, in each of the collections, to see whether a few that are wanted are found at once: fewer than anything is
+/// lent for.
 pub(super) const FIRST_LOOKS: usize = 1_024;
 
 impl Combination {

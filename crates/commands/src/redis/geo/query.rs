@@ -331,8 +331,9 @@ impl Query {
 
     /// The first of these places, if as many members as are wanted, of which any will do, are found at the first few.
     pub(super) fn first_of(&self, zset: ZsetRef<'_>, places: Vec<Range<usize>>) -> Vec<Range<usize>> {
-        let Some(wanted) = self.count.filter(|&count| self.any && count <= FIRST_LOOKS) else { return places };
-        let mut left = FIRST_LOOKS;
+        let looks = FIRST_LOOKS / self.member_steps();
+        let Some(wanted) = self.count.filter(|&count| self.any && count <= looks) else { return places };
+        let mut left = looks;
         let first = |ranks: &Range<usize>| {
             let taken = ranks.len().min(left);
             left -= taken;
@@ -345,10 +346,15 @@ impl Query {
 
     /// How much work the members at these places are at the most, in members of a circle.
     pub(super) fn steps(&self, places: &[Range<usize>]) -> usize {
+        let members: usize = places.iter().map(ExactSizeIterator::len).sum();
+        members.saturating_mul(self.member_steps())
+    }
+
+    /// How much work a member is, in members of a circle.
+    fn member_steps(&self) -> usize {
         /// Corners of a polygon that are looked at in the time of a member.
         const CORNERS_A_MEMBER: usize = 8;
-        let members: usize = places.iter().map(ExactSizeIterator::len).sum();
-        members.saturating_mul(1 + self.corners() / CORNERS_A_MEMBER)
+        1 + self.corners() / CORNERS_A_MEMBER
     }
 
     fn corners(&self) -> usize {

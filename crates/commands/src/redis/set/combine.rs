@@ -185,7 +185,7 @@ fn sintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     let steps = |values: &[Option<ValueRef<'_>>]| {
         let steps = steps(Combination::Intersection, values);
         let sets = || all_or_none(sets_of(values.to_vec()).unwrap_or_default());
-        are_found.set(steps > FIRST_LOOKS && have_in_common(sets(), limit, FIRST_LOOKS));
+        are_found.set(steps > FIRST_LOOKS && have_in_common(sets(), limit, FIRST_LOOKS / values.len()));
         if are_found.get() { 0 } else { steps }
     };
     let common = cx.with_values(keys.map(|index| args.get(index)), steps, |values| match are_found.get() {
