@@ -61,20 +61,27 @@ impl ServerCx<'_> {
         let mut keys_of = BTreeMap::new();
         self.all_shards(|engine, worker, held| {
             held.each(&mut |index, state| {
-                let databases: Vec<usize> = match databases {
-                    Emptied::One(database) => vec![database],
-                    Emptied::All => state.shard.used_databases().map(|(database, _)| database).collect(),
-                };
-                for database in databases {
+                let mut take_keys_of = |state: &mut ShardState, database| {
                     if let Some(keyspace) = take(engine, worker, state, database) {
                         *keys_of.entry(database).or_default() += keyspace.len();
                         taken.extend(engine.keep_for_snapshot(index, database, keyspace));
                     }
+                };
+                // Most have none where there are few keys.
+                if engine.shards.may_have_keys(index) {
+                    match databases {
+                        Emptied::One(database) => take_keys_of(state, database),
+                        Emptied::All => {
+                            let used: Vec<_> = state.shard.used_databases().map(|(database, _)| database).collect();
+                            used.into_iter().for_each(|database| take_keys_of(state, database));
+                        }
+                    }
+                    engine.shards.note_if_empty(index, &state.shard);
+                    engine.shards.set_due(index, state.shard.next_due_ms());
                 }
                 // Those that have lost their keys one by one, too.
                 state.shard.forget_unused();
                 engine.shards.forget_many_deadlines(&mut state.shard);
-                engine.shards.set_due(index, state.shard.next_due_ms());
                 true
             });
             engine.large.forget(match databases {
@@ -169,6 +176,10 @@ impl Engine {
 
     /// Takes all keys of a database out, at one moment for all clients. No shard is locked.
     pub fn empty_database(&self, worker: &mut Worker, database: usize) {
+        // As in `ServerCx::empty`.
+        if self.are_empty(Emptied::One(database)) {
+            return self.has_emptied(Emptied::One(database));
+        }
         let held = self.lock_everything(worker);
         self.empty_database_in(worker, database, held);
     }
@@ -178,11 +189,14 @@ impl Engine {
         let mut taken = Vec::new();
         let mut keys = 0;
         held.each(&mut |index, state| {
-            if let Some(keyspace) = take(self, worker, state, database) {
+            if self.shards.may_have_keys(index)
+                && let Some(keyspace) = take(self, worker, state, database)
+            {
                 keys += keyspace.len();
                 taken.extend(self.keep_for_snapshot(index, database, keyspace));
                 self.shards.forget_many_deadlines(&mut state.shard);
                 self.shards.set_due(index, state.shard.next_due_ms());
+                self.shards.note_if_empty(index, &state.shard);
             }
             state.shard.forget_unused();
             true

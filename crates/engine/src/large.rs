@@ -31,6 +31,8 @@ const STRIPES: usize = 64;
 const CERTAIN_BYTES: u64 = 512;
 /// A change counts as at least so many bytes: what a full list has refused gets another chance now and then.
 const COUNTED_LEAST: u64 = 8;
+/// Steps that are taken to know how much a value takes that a key has just got.
+const EXACT_STEPS_MAX: usize = 64;
 /// Keys in a list. The keys are spread by their hashes: the largest 128 of all are hardly ever more than twenty in one.
 const CANDIDATES: usize = 64;
 
@@ -191,7 +193,18 @@ impl KeyCx<'_> {
     /// Notes the key if its value is large.
     #[cold]
     pub(crate) fn look_at_size(&self, slot: Slot) {
-        let bytes = self.entry(slot).memory();
+        self.note_bytes(self.entry(slot).memory());
+    }
+
+    /// Notes the key if its value, which it got just now, is large. Of one with very many parts that is known about: it may have
+    /// been another key's before, and changing the name is to take no longer for it. Whoever asks looks anew.
+    pub(crate) fn look_at_new_size(&self, slot: Slot) {
+        let entry = self.entry(slot);
+        let is_quick = !matches!(entry.value(), ValueRef::Object(object) if object.memory_steps() > EXACT_STEPS_MAX);
+        self.note_bytes(if is_quick { entry.memory() } else { entry.rough_memory() });
+    }
+
+    fn note_bytes(&self, bytes: usize) {
         let shard = self.engine.shards.index(self.hash);
         let large = &self.engine.large;
         // A key that has shrunk may be noted as a large one.

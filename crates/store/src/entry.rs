@@ -93,6 +93,25 @@ impl Entry {
         entry
     }
 
+    /// The same entry, of a short string that is longer by zero bytes: `len` bytes long.
+    ///
+    /// # Panics
+    /// When it is no short string, or would be none, or shorter.
+    pub fn grown(entry: EntryRef<'_>, len: usize) -> Entry {
+        let (header, size) = (entry.header(), entry.size());
+        assert!(header.kind() == Kind::Inline && (header.value_len()..=INLINE_LEN_MAX).contains(&len));
+        let more = len - header.value_len();
+        let block = slab::alloc(size + more);
+        // SAFETY: the new block has room for all of the entry, which is plain bytes as no object is part of it, and for what
+        // its value, the last in it, grows by.
+        unsafe {
+            block.copy_from_nonoverlapping(entry.0, size);
+            block.add(size).write_bytes(0, more);
+            block.cast::<Header>().write_unaligned(header.with_value_len(len));
+        }
+        Entry(block)
+    }
+
     /// A view of the entry.
     pub fn view(&self) -> EntryRef<'_> {
         EntryRef(self.0, PhantomData)

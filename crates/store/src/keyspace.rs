@@ -279,6 +279,15 @@ impl Keyspace {
         replaced
     }
 
+    /// Makes a short string longer by zero bytes, where it is if its block has room for so many; it stays a short one.
+    pub fn grow(&mut self, slot: Slot, len: usize) {
+        if !self.table.get_mut(slot).try_grow(len) {
+            // The snapshot's bit goes with it: whoever changes a key has handed it over before.
+            let grown = Entry::grown(self.table.get(slot), len);
+            drop(self.table.replace(slot, grown));
+        }
+    }
+
     /// Gives a key other meta data; the value stays.
     pub fn set_meta(&mut self, slot: Slot, meta: &Meta, now_ms: u64) {
         let mut entry = self.table.get_mut(slot);

@@ -291,6 +291,11 @@ fn algebra_agrees_with_a_plain_set() {
         for limit in [0, 1, 3] {
             assert_eq!(set::intersection(views.clone(), limit, |_| ()), common.len().min(limit));
         }
+        for wanted in [1, 3] {
+            assert_eq!(set::have_in_common(views.clone(), wanted, usize::MAX), common.len() >= wanted);
+            assert!(!set::have_in_common(views.clone(), wanted, 4) || common.len() >= wanted);
+            assert!(!set::have_in_common(views.clone(), wanted, wanted - 1), "no more are found than looked for");
+        }
 
         let rest: Model =
             first.iter().filter(|member| !others.iter().any(|other| other.contains(*member))).cloned().collect();

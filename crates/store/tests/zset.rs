@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use tenon_ds::packed::Item;
 use tenon_store::types::zset::{
-    Aggregate, Combined, Direction, LexBound, LexRange, ScoreBound, ScoreRange, Source, difference, intersection,
-    intersection_len, union,
+    Aggregate, Combined, Direction, LexBound, LexRange, ScoreBound, ScoreRange, Source, difference, have_in_common,
+    intersection, intersection_len, union,
 };
 use tenon_store::types::{Collection, Set, SetLimits, Zset, ZsetLimits, ZsetRef};
 
@@ -284,6 +284,9 @@ fn algebra_agrees_with_plain_maps() {
             check_combined(intersection(&weighted, aggregate, LIMITS), &all);
             assert_eq!(intersection_len(sources.to_vec(), usize::MAX), all.len());
             assert_eq!(intersection_len(sources.to_vec(), 1), all.len().min(1));
+            assert_eq!(have_in_common(sources.to_vec(), 2, usize::MAX), all.len() >= 2);
+            assert!(!have_in_common(sources.to_vec(), 2, 3) || all.len() >= 2);
+            assert!(!have_in_common(sources.to_vec(), 2, 1), "no more are found than looked for");
         }
         let mut rest = models[0].clone();
         rest.retain(|member, _| !models[1].contains_key(member) && !models[2].contains_key(member));

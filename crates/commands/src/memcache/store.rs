@@ -196,8 +196,11 @@ pub(super) fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer 
         return Answer::TooLarge;
     }
     cx.note_write(slot);
+    let text = data.take();
+    let is_done = matches!(text, Text::Bytes(bytes) if cx.prepend_short(slot, bytes));
     let value = cx.entry(slot).value();
-    match data.take() {
+    match text {
+        _ if is_done => {}
         Text::Bytes(bytes) if bytes.len() + string::len(value) <= INLINE_LEN_MAX => {
             let mut joined = bytes.to_vec();
             string::for_each_slice(value, |slice| joined.extend_from_slice(slice));

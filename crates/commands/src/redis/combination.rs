@@ -8,6 +8,10 @@ pub(super) enum Combination {
     Difference,
 }
 
+/// Looks at members, in each of the collections, to see whether a few that are wanted are found at once: fewer than anything is
+/// lent for.
+pub(super) const FIRST_LOOKS: usize = 1_024;
+
 impl Combination {
     /// About how many members are looked at where the sets have so many; `None` for one that is not there.
     pub(super) fn steps(self, lens: impl ExactSizeIterator<Item = Option<usize>> + Clone) -> usize {

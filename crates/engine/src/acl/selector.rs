@@ -37,6 +37,28 @@ impl KeyRights {
 struct KeyPattern {
     glob: Vec<u8>,
     rights: KeyRights,
+    /// Bytes at its beginning that stand for themselves.
+    prefix_len: usize,
+}
+
+impl KeyPattern {
+    fn new(glob: &[u8], rights: KeyRights) -> KeyPattern {
+        let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
+        KeyPattern { glob: glob.to_vec(), rights, prefix_len: glob.iter().position(is_special).unwrap_or(glob.len()) }
+    }
+
+    /// Whether it matches a key. Most patterns are a prefix with `*` behind, and most keys that one is asked about begin
+    /// otherwise: a user may have a hundred of them.
+    fn matches(&self, key: &[u8]) -> bool {
+        let (prefix, rest) = self.glob.split_at(self.prefix_len);
+        match rest {
+            _ if !key.starts_with(prefix) => false,
+            [] => key.len() == prefix.len(),
+            // `*` alone does not match the empty key.
+            [b'*'] if !prefix.is_empty() => true,
+            _ => glob(&self.glob, key, Case::Sensitive),
+        }
+    }
 }
 
 /// Whether a rule allows or refuses.
@@ -151,7 +173,7 @@ impl Selector {
             if said.len() < patterns.len() {
                 let first = |pattern: &KeyPattern| {
                     let rights = said.remove(&pattern.glob[..])?;
-                    Some(KeyPattern { glob: pattern.glob.clone(), rights })
+                    Some(KeyPattern { rights, ..pattern.clone() })
                 };
                 *patterns = patterns.iter().filter_map(first).collect();
             }
@@ -174,7 +196,7 @@ impl Selector {
         if has_spaces(glob) {
             return Err(RuleError::Syntax);
         }
-        patterns.push(KeyPattern { glob: glob.to_vec(), rights });
+        patterns.push(KeyPattern::new(glob, rights));
         Ok(())
     }
 
@@ -309,9 +331,9 @@ impl Selector {
         let needed = KeyRights::needed_for(flags);
         match &self.keys {
             Reach::All => true,
-            Reach::Only(patterns) => patterns
-                .iter()
-                .any(|pattern| pattern.rights.covers(needed) && glob(&pattern.glob, key, Case::Sensitive)),
+            Reach::Only(patterns) => {
+                patterns.iter().any(|pattern| pattern.rights.covers(needed) && pattern.matches(key))
+            }
         }
     }
 
@@ -475,4 +497,23 @@ fn key_rights(rest: &[u8]) -> Option<(KeyRights, &[u8])> {
 /// What would end a word in a file of users.
 pub(super) fn has_spaces(word: &[u8]) -> bool {
     word.iter().any(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_matches_what_its_glob_does() {
+        let patterns =
+            ["", "*", "a", "ab", "ab*", "ab**", "a*b", "ab?", "a[bc]*", "a\\*", "\\ab*", "*b", "ab[", "ab\\"];
+        let keys = ["", "a", "ab", "abc", "ac", "b", "a*", "a*b", "ab*", "ab[", "ab\\", "xab"];
+        for pattern in patterns {
+            for key in keys {
+                let [pattern, key] = [pattern, key].map(str::as_bytes);
+                let expected = glob(pattern, key, Case::Sensitive);
+                assert_eq!(KeyPattern::new(pattern, KeyRights::BOTH).matches(key), expected, "{pattern:?} on {key:?}");
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use super::{Deadline, KeyCx};
 use crate::string::{self, Text};
 use tenon_store::Slot;
-use tenon_store::entry::{INLINE_LEN_MAX, NewValue, ValueRef};
+use tenon_store::entry::{INLINE_LEN_MAX, Marks, NewValue, ValueRef};
 use tenon_store::types::{Object, Rope};
 
 impl KeyCx<'_> {
@@ -20,8 +20,19 @@ impl KeyCx<'_> {
             });
             return;
         }
-        let len = string::len(value) + tail.len();
-        if len <= INLINE_LEN_MAX {
+        let before = string::len(value);
+        let len = before + tail.len();
+        if let ValueRef::Bytes(_) = value
+            && len <= INLINE_LEN_MAX
+        {
+            self.grow(slot, len, |text| {
+                let mut at = before;
+                tail.for_each_slice(|slice| {
+                    text[at..at + slice.len()].copy_from_slice(slice);
+                    at += slice.len();
+                });
+            });
+        } else if len <= INLINE_LEN_MAX {
             let mut joined = Vec::with_capacity(len);
             string::for_each_slice(value, |slice| joined.extend_from_slice(slice));
             tail.for_each_slice(|slice| joined.extend_from_slice(slice));
@@ -33,6 +44,37 @@ impl KeyCx<'_> {
             tail.for_each_slice(|slice| rope.append(slice));
             self.rewrite(slot, NewValue::Object(Box::new(Object::Rope(rope))));
         }
+    }
+
+    /// Adds text before the short string in a slot where that stays one, and is too long for a number, which are kept as such;
+    /// tells whether it did. Deadline and flags stay.
+    pub fn prepend_short(&mut self, slot: Slot, head: &[u8]) -> bool {
+        /// More bytes than a number has, and than a string that Redis does not call raw.
+        const LEN_MIN: usize = 64;
+        let ValueRef::Bytes(value) = self.entry(slot).value() else { return false };
+        let (before, len) = (value.len(), value.len() + head.len());
+        if before < LEN_MIN || len > INLINE_LEN_MAX {
+            return false;
+        }
+        self.grow(slot, len, |text| {
+            text.copy_within(..before, head.len());
+            text[..head.len()].copy_from_slice(head);
+        });
+        true
+    }
+
+    /// Makes the short string in a slot longer, so that it has `len` bytes, and has `fill` write into it: nothing is made of it
+    /// beside the entry, and as a rule that stays where it is, as its block has room for a few bytes more.
+    fn grow(&mut self, slot: Slot, len: usize, fill: impl FnOnce(&mut [u8])) {
+        let access = self.access_of_stored(slot);
+        self.keyspace_mut().grow(slot, len);
+        let mut entry = self.entry_mut(slot);
+        fill(entry.inline_bytes().expect("the value is a short string"));
+        entry.set_access(access);
+        entry.set_marks(Marks::NONE);
+        entry.clear_cas();
+        entry.mark_raw();
+        self.changed();
     }
 
     /// Writes text into the string in a slot from byte `offset` on, which grows with zero bytes as far as needed;
@@ -60,6 +102,9 @@ impl KeyCx<'_> {
                     *object = Object::from_rope(std::mem::take(rope));
                 }
             }),
+            (ValueRef::Bytes(_), Text::Bytes(bytes)) if len <= INLINE_LEN_MAX => {
+                self.grow(slot, len, |place| place[offset..offset + bytes.len()].copy_from_slice(bytes));
+            }
             (_, Text::Bytes(bytes)) if len <= INLINE_LEN_MAX => {
                 let mut whole = string::to_vec(value);
                 whole.resize(len, 0);

@@ -122,9 +122,7 @@ impl KeyCx<'_> {
         };
         let slot = match slot {
             Some(slot) => {
-                let (clock, before) = (self.worker.clock.access, self.entry(slot).access());
-                // Who has looked for the key to change it has counted that.
-                let access = if self.touches && !clock.counts() { clock.created() } else { before };
+                let access = self.access_of_stored(slot);
                 let meta = Meta { deadline_ms, cas, flags, access, marks: Marks::NONE };
                 let replaced = self.change_deadlines(|keyspace| keyspace.overwrite(slot, value, &meta, now_ms));
                 if let Some(replaced) = replaced {
@@ -148,11 +146,19 @@ impl KeyCx<'_> {
         slot
     }
 
+    /// The access bits of a key whose value is stored in the slot that it has.
+    #[inline]
+    pub(super) fn access_of_stored(&self, slot: Slot) -> u32 {
+        let (clock, before) = (self.worker.clock.access, self.entry(slot).access());
+        // Who has looked for the key to change it has counted that.
+        if self.touches && !clock.counts() { clock.created() } else { before }
+    }
+
     /// Notes the key if the value that was just stored is large.
     #[inline(never)]
     fn note_new_size(&mut self) {
         let slot = self.keyspace().and_then(|keyspace| keyspace.find(self.hash, self.key));
-        self.look_at_size(slot.expect("it was just stored"));
+        self.look_at_new_size(slot.expect("it was just stored"));
     }
 
     /// Does what removes a key and adds one, in whichever database: nobody counts keys in its middle.

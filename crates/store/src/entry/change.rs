@@ -203,6 +203,20 @@ impl<'a> EntryMut<'a> {
             })
     }
 
+    /// Makes a short string longer by zero bytes, up to `len`, where the entry's block has room; tells whether it has. What
+    /// else the entry says of it stays.
+    pub fn try_grow(&mut self, len: usize) -> bool {
+        let header = self.view().header();
+        let old_len = header.value_len();
+        let fits = header.kind() == Kind::Inline && old_len <= len && self.has_block_for(len);
+        if fits {
+            self.set_header(header.with_value_len(len));
+            // SAFETY: a block of the same class has room for the new length, and the value is the last in it.
+            unsafe { self.0.add(self.view().value_offset() + old_len).write_bytes(0, len - old_len) };
+        }
+        fits
+    }
+
     /// Writes value and `meta` where they are when they fit the entry's block; gives the value back when not.
     pub fn try_overwrite<'v>(&mut self, value: NewValue<'v>, meta: &Meta) -> Result<(), NewValue<'v>> {
         if let NewValue::Bytes(bytes) = value

@@ -67,6 +67,33 @@ fn overwrites_in_place_only_what_fits() {
 }
 
 #[test]
+fn a_short_string_grows_in_its_block_or_moves_to_a_larger_one() {
+    for meta in metas() {
+        for (key_len, before) in [(3, 0), (3, 17), (300, 1_500), (20, 9_000)] {
+            let key = vec![b'k'; key_len];
+            for more in [0, 1, 3, 40, 300, 5_000] {
+                let mut text = vec![b'v'; before];
+                let mut entry = Entry::new(&key, NewValue::Bytes(&text), &meta);
+                let size = entry.view().memory();
+                text.resize(before + more, 0);
+                let anew = Entry::new(&key, NewValue::Bytes(&text), &meta);
+                let fits = anew.view().memory() == size;
+                assert_eq!(entry.view_mut().try_grow(before + more), fits);
+                if !fits {
+                    entry = Entry::grown(entry.view(), before + more);
+                }
+                assert!(matches!(entry.view().value(), ValueRef::Bytes(bytes) if bytes == text));
+                assert_eq!((entry.view().key(), entry.view().meta()), (&key[..], meta));
+                assert_eq!(entry.view().memory(), anew.view().memory());
+            }
+            let mut entry = Entry::new(&key, NewValue::Bytes(&vec![b'v'; before]), &meta);
+            assert!(!entry.view_mut().try_grow(INLINE_LEN_MAX + 1), "it is no short string then");
+        }
+    }
+    assert!(!Entry::new(b"key", NewValue::Int(1), &Meta::default()).view_mut().try_grow(9));
+}
+
+#[test]
 fn writes_over_only_what_has_the_same_shape() {
     for meta in metas() {
         for key_len in [0, 16, 255, 256] {

@@ -2,8 +2,9 @@
 
 use super::read::place_of;
 use super::unit::{parse_place, parse_unit};
+use crate::redis::combination::FIRST_LOOKS;
 use std::cmp::Ordering;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use tenon_engine::args::Args;
 use tenon_engine::double::parse_double;
 use tenon_engine::ds::packed::Item;
@@ -328,12 +329,32 @@ impl Query {
         shape.score_ranges(centre).into_iter().map(|range| zset.ranks_by_score(range)).collect()
     }
 
+    /// The first of these places, if as many members as are wanted, of which any will do, are found at the first few.
+    pub(super) fn first_of(&self, zset: ZsetRef<'_>, places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+        let looks = FIRST_LOOKS / self.member_steps();
+        let Some(wanted) = self.count.filter(|&count| self.any && count <= looks) else { return places };
+        let mut left = looks;
+        let first = |ranks: &Range<usize>| {
+            let taken = ranks.len().min(left);
+            left -= taken;
+            ranks.start..ranks.start + taken
+        };
+        let first: Vec<_> = places.iter().map(first).collect();
+        let are_enough = left == 0 && self.find(zset, first.clone()).len() >= wanted;
+        if are_enough { first } else { places }
+    }
+
     /// How much work the members at these places are at the most, in members of a circle.
     pub(super) fn steps(&self, places: &[Range<usize>]) -> usize {
+        let members: usize = places.iter().map(ExactSizeIterator::len).sum();
+        members.saturating_mul(self.member_steps())
+    }
+
+    /// How much work a member is, in members of a circle.
+    fn member_steps(&self) -> usize {
         /// Corners of a polygon that are looked at in the time of a member.
         const CORNERS_A_MEMBER: usize = 8;
-        let members: usize = places.iter().map(ExactSizeIterator::len).sum();
-        members.saturating_mul(1 + self.corners() / CORNERS_A_MEMBER)
+        1 + self.corners() / CORNERS_A_MEMBER
     }
 
     fn corners(&self) -> usize {
@@ -343,20 +364,21 @@ impl Query {
     /// The members that fit, as many as are wanted, of those at [`Query::places`].
     pub(super) fn find<'a>(&self, zset: ZsetRef<'a>, places: Vec<Range<usize>>) -> Vec<Found<'a>> {
         /// Members that are looked at before it is asked whether there are enough.
-        const STEP: usize = 64;
+        const STEPS: RangeInclusive<usize> = 8..=64;
         /// Corners of a polygon that are looked at in the time of a step of progress.
         const CORNERS_A_STEP: usize = 64;
         let (Some(centre), Some(shape)) = (self.centre, &self.shape) else { return Vec::new() };
         let enough = if self.any { self.count.unwrap_or(usize::MAX) } else { usize::MAX };
+        let step = enough.clamp(*STEPS.start(), *STEPS.end());
         let centre = Centre::new(centre);
         let further_steps = self.corners() / CORNERS_A_STEP;
         let mut gathered = Gathered::default();
         for ranks in places {
-            for start in ranks.clone().step_by(STEP) {
+            for start in ranks.clone().step_by(step) {
                 if gathered.len() >= enough {
                     break;
                 }
-                zset.for_each_in(start..ranks.end.min(start + STEP), Direction::Ascending, |member, score| {
+                zset.for_each_in(start..ranks.end.min(start + step), Direction::Ascending, |member, score| {
                     progress::count(further_steps);
                     let place = Place::of_score(score);
                     if let Some(distance) = shape.distance_within(&centre, place) {

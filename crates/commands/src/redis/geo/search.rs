@@ -164,7 +164,8 @@ fn search(cx: &mut KeysCx<'_>, args: &Args<'_>, form: Form, reply: &mut Reply<'_
     let Some((destination, stored)) = query.store else {
         let places = Cell::new(Vec::new());
         let steps = |values: &[Option<ValueRef<'_>>]| {
-            let found = places_in(values);
+            let zset = values[0].and_then(|value| value.collection::<Zset>());
+            let found = zset.map(|zset| query.first_of(zset, query.places(zset))).unwrap_or_default();
             let steps = query.steps(&found);
             places.set(found);
             steps

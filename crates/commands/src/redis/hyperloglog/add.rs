@@ -51,14 +51,18 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
     let stored = parse(bytes_of(cx.string(slot)?))?;
     // Once many were added most elements change nothing, and then nobody is told of a change.
     let mut first = 2;
-    while first < args.len() && !stored.is_below(Position::of(args.get(first))).map_err(corrupt)? {
+    let below = loop {
+        if first == args.len() {
+            return Ok(false);
+        }
+        if let Some(below) = stored.find_below(Position::of(args.get(first))).map_err(corrupt)? {
+            break below;
+        }
         first += 1;
-    }
-    if first == args.len() {
-        return Ok(false);
-    }
+    };
+    let sparse_len_max = cx.engine().config.hll_sparse_max_bytes() as usize;
     let mut sketch = if stored.encoding() == Encoding::Sparse {
-        stored.to_sketch().map_err(corrupt)?
+        stored.to_raised(below, sparse_len_max).map_err(corrupt)?
     } else {
         let mut raised = 0;
         let changed_in_place = cx.change_inline(slot, |sketch| {
@@ -69,15 +73,13 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
             cx.mark_raw(slot);
             return Ok(true);
         }
-        parse(bytes_of(cx.string(slot)?))?.to_sketch().map_err(corrupt)?
+        parse(bytes_of(cx.string(slot)?))?.to_raised(below, sparse_len_max).map_err(corrupt)?
     };
-    let raised = raise_all(cx, &mut sketch, args.from(first));
-    if raised > 0 {
-        cx.count_changes(raised as i64 - 1);
-        cx.rewrite(slot, NewValue::Bytes(sketch.as_bytes()));
-        cx.mark_raw(slot);
-    }
-    Ok(raised > 0)
+    let further = raise_all(cx, &mut sketch, args.from(first + 1));
+    cx.count_changes(further as i64);
+    cx.rewrite(slot, NewValue::Bytes(sketch.as_bytes()));
+    cx.mark_raw(slot);
+    Ok(true)
 }
 
 /// Adds the elements; tells how many have raised a register.

@@ -1,14 +1,17 @@
 //! SINTER, SINTERCARD, SUNION, SDIFF and their STORE forms: sets made of sets.
 
-use crate::redis::combination::Combination;
+use crate::redis::combination::{Combination, FIRST_LOOKS};
 use crate::redis::reply_item::bulk_item;
+use std::cell::Cell;
 use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeysCx, view_of};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
-use tenon_engine::store::types::set::{Visited, difference, intersection, union, visit_difference, visit_union};
+use tenon_engine::store::types::set::{
+    Visited, difference, have_in_common, intersection, union, visit_difference, visit_union,
+};
 use tenon_engine::store::types::{Collection, Set, SetRef};
 use tenon_engine::wire::resp::number::parse_i64;
 use tenon_engine::wire::resp::{Deferred, Reply};
@@ -175,8 +178,19 @@ fn sintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
             .ok_or(CmdError::text("ERR LIMIT can't be negative"))?;
     }
     let limit = if limit == 0 { usize::MAX } else { limit };
-    let common = with_sets(cx, args, (FIRST..FIRST + count, Combination::Intersection), |sets| {
-        intersection(all_or_none(sets), limit, |_| ())
+    let keys = FIRST..FIRST + count;
+    check_types(cx, args, keys.clone())?;
+    // A few are found soon as a rule, and nothing need be lent for that.
+    let are_found = Cell::new(false);
+    let steps = |values: &[Option<ValueRef<'_>>]| {
+        let steps = steps(Combination::Intersection, values);
+        let sets = || all_or_none(sets_of(values.to_vec()).unwrap_or_default());
+        are_found.set(steps > FIRST_LOOKS && have_in_common(sets(), limit, FIRST_LOOKS / values.len()));
+        if are_found.get() { 0 } else { steps }
+    };
+    let common = cx.with_values(keys.map(|index| args.get(index)), steps, |values| match are_found.get() {
+        true => Ok(limit),
+        false => Ok(intersection(all_or_none(sets_of(values)?), limit, |_| ())),
     })?;
     reply.int(common as i64);
     Ok(Effect::Unchanged)

@@ -2,7 +2,8 @@
 
 use super::combine_sources::{Options, Output, Takes, check_types, parse_keys, sources_of, steps, with_sources};
 use super::scores::{reply_member, reply_members_header};
-use crate::redis::combination::Combination;
+use crate::redis::combination::{Combination, FIRST_LOOKS};
+use std::cell::Cell;
 use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
@@ -10,7 +11,9 @@ use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::ZsetLimits;
-use tenon_engine::store::types::zset::{Combined, Source, difference, intersection, intersection_len, union};
+use tenon_engine::store::types::zset::{
+    Combined, Source, difference, have_in_common, intersection, intersection_len, union,
+};
 use tenon_engine::wire::resp::Reply;
 
 const READ_KEYS: Keys = Keys::Specs(&[KeySpec::counted(1, KeyFlags::READ)]);
@@ -138,13 +141,27 @@ fn zdiffstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     store(cx, args, Combination::Difference, "zdiffstore", reply)
 }
 
+/// What the keys hold, of which [`check_types`] has seen that it can be combined; nothing where one is not there.
+fn all_or_none(values: Vec<Option<ValueRef<'_>>>) -> Option<Vec<Source<'_>>> {
+    sources_of(values).expect("the types were checked at this instant").into_iter().collect()
+}
+
 fn zintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let keys = parse_keys(args, 1, "zintercard")?;
     check_types(cx, args, &keys)?;
     let options = Options::parse(args, &keys, Takes::Limit, Output::Elsewhere)?;
-    let common = with_sources(cx, args, (&keys, Combination::Intersection), |sources| {
-        let all: Option<Vec<Source<'_>>> = sources.into_iter().collect();
-        all.map_or(0, |all| intersection_len(all, options.limit))
+    let limit = options.limit;
+    // A few are found soon as a rule, and nothing need be lent for that.
+    let are_found = Cell::new(false);
+    let steps = |values: &[Option<ValueRef<'_>>]| {
+        let steps = steps(Combination::Intersection, values);
+        let sources = || all_or_none(values.to_vec()).unwrap_or_default();
+        are_found.set(steps > FIRST_LOOKS && have_in_common(sources(), limit, FIRST_LOOKS / values.len()));
+        if are_found.get() { 0 } else { steps }
+    };
+    let common = cx.with_values(keys.map(|index| args.get(index)), steps, |values| match are_found.get() {
+        true => limit,
+        false => all_or_none(values).map_or(0, |all| intersection_len(all, limit)),
     });
     reply.int(common as i64);
     Ok(Effect::Unchanged)

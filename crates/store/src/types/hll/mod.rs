@@ -20,5 +20,5 @@ mod sparse;
 
 pub use position::Position;
 pub use registers::{REGISTERS, Registers};
-pub use sketch::{Corrupt, DENSE_LEN, Encoding, NoSketch, Sketch, SketchRef, estimate_field, raise_dense};
+pub use sketch::{Below, Corrupt, DENSE_LEN, Encoding, NoSketch, Sketch, SketchRef, estimate_field, raise_dense};
 pub use sparse::Run;

@@ -118,16 +118,19 @@ impl<'a> SketchRef<'a> {
         Ok(sparse::runs(self.registers()))
     }
 
-    /// Whether a register is lower.
+    /// The register, if it is lower.
     ///
     /// # Errors
     /// When the runs end before it.
-    pub fn is_below(self, position: Position) -> Result<bool, Corrupt> {
-        let count = match self.encoding {
-            Encoding::Dense => dense::get(self.registers(), position.register),
-            Encoding::Sparse => sparse::get(self.registers(), position.register)?,
+    pub fn find_below(self, position: Position) -> Result<Option<Below>, Corrupt> {
+        let (count, place) = match self.encoding {
+            Encoding::Dense => (dense::get(self.registers(), position.register), None),
+            Encoding::Sparse => {
+                let (count, place) = sparse::get(self.registers(), position.register)?;
+                (count, Some(place))
+            }
         };
-        Ok(count < position.count)
+        Ok((count < position.count).then_some(Below { position, place }))
     }
 
     /// A copy that can be changed.
@@ -138,6 +141,35 @@ impl<'a> SketchRef<'a> {
         self.check()?;
         Ok(Sketch { bytes: self.bytes.to_vec(), encoding: self.encoding })
     }
+
+    /// A copy with this register, which was found in it, raised as [`Sketch::raise`] does. The runs are gone through no more
+    /// than once for both, as they are most of the work.
+    ///
+    /// # Errors
+    /// When the runs are not of as many registers as there are.
+    pub fn to_raised(self, below: Below, sparse_len_max: usize) -> Result<Sketch, Corrupt> {
+        let Below { position, place } = below;
+        if let Some(place) = place {
+            sparse::check_from(self.registers(), place)?;
+        }
+        let mut sketch = Sketch { bytes: self.bytes.to_vec(), encoding: self.encoding };
+        match place {
+            Some(place) => {
+                let raised = sparse::raise_at(&mut sketch.bytes, HEADER_LEN, place, position, sparse_len_max);
+                sketch.finish(raised, position);
+            }
+            None => _ = raise_dense(&mut sketch.bytes, position),
+        }
+        Ok(sketch)
+    }
+}
+
+/// A register of a stored sketch that is lower than one that is to be added.
+#[derive(Clone, Copy, Debug)]
+pub struct Below {
+    position: Position,
+    /// The run that it is in, of a sparse sketch.
+    place: Option<sparse::Place>,
 }
 
 /// A HyperLogLog with bytes of its own, which are right.
@@ -173,17 +205,28 @@ impl Sketch {
     /// Makes a register at least this; tells whether it was lower. A sparse sketch that would get longer than
     /// `sparse_len_max` bytes becomes dense.
     pub fn raise(&mut self, position: Position, sparse_len_max: usize) -> bool {
-        if self.encoding == Encoding::Sparse {
-            match sparse::raise(&mut self.bytes, HEADER_LEN, position, sparse_len_max) {
-                Raised::Not => return false,
-                Raised::Done => {
-                    self.outdate();
-                    return true;
-                }
-                Raised::NeedsDense => self.make_dense(),
+        match self.encoding {
+            Encoding::Sparse => {
+                let raised = sparse::raise(&mut self.bytes, HEADER_LEN, position, sparse_len_max);
+                self.finish(raised, position)
+            }
+            Encoding::Dense => raise_dense(&mut self.bytes, position),
+        }
+    }
+
+    /// Does what is left to do where a register of runs was to be raised; tells whether it was lower.
+    fn finish(&mut self, raised: Raised, position: Position) -> bool {
+        match raised {
+            Raised::Not => false,
+            Raised::Done => {
+                self.outdate();
+                true
+            }
+            Raised::NeedsDense => {
+                self.make_dense();
+                raise_dense(&mut self.bytes, position)
             }
         }
-        raise_dense(&mut self.bytes, position)
     }
 
     /// Makes the registers these, in a dense sketch.
@@ -345,8 +388,19 @@ mod tests {
             let merged = sketch.merge_into(&mut registers);
             prop_assert_eq!(sketch.estimate(), merged.map(|()| registers.estimate()));
             prop_assert_eq!(sketch.to_sketch().err(), merged.err());
+            if let Ok(Some(below)) = sketch.find_below(Position { register: 5_000, count: 60 }) {
+                prop_assert_eq!(sketch.to_raised(below, SPARSE_LEN_MAX).err(), merged.err());
+            }
             if let Ok(mut own) = sketch.to_sketch() {
                 let position = Position { register: 7_777, count: 40 };
+                for count in [1, 3, 40] {
+                    let position = Position { count, ..position };
+                    let below = sketch.find_below(position).expect("the sketch is right");
+                    let raised = below.map(|below| sketch.to_raised(below, SPARSE_LEN_MAX).expect("it is right"));
+                    let mut other = sketch.to_sketch().expect("it is right");
+                    let is_raised = other.raise(position, SPARSE_LEN_MAX);
+                    prop_assert_eq!(raised.map(|raised| raised.bytes), is_raised.then_some(other.bytes));
+                }
                 own.raise(position, SPARSE_LEN_MAX);
                 prop_assert!(!own.raise(position, SPARSE_LEN_MAX));
                 own.make_dense();

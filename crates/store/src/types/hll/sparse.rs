@@ -96,10 +96,15 @@ pub(super) fn runs(bytes: &[u8]) -> impl Iterator<Item = Run> + Clone + '_ {
 
 /// Checks that the bytes are runs of exactly as many registers as there are.
 pub(super) fn check(bytes: &[u8]) -> Result<(), Corrupt> {
+    check_from(bytes, Place::default())
+}
+
+/// Likewise, where those before this place were gone through to find it.
+pub(super) fn check_from(bytes: &[u8], place: Place) -> Result<(), Corrupt> {
     if bytes.len() > LEN_MAX {
         return Err(Corrupt);
     }
-    let (mut registers, mut at) = (0, 0);
+    let Place { mut at, first: mut registers, .. } = place;
     // No sum overflows: the length is limited.
     while let Some((len, size)) = extent(bytes, at) {
         registers += len;
@@ -131,13 +136,24 @@ static SHORT_LENS: [u8; 256] = {
     lens
 };
 
-/// Where the run begins in which a register is, where the one before does, and which is its first register.
-fn find(bytes: &[u8], register: usize) -> Option<(usize, usize, usize)> {
-    let (mut at, mut previous, mut first) = (0, 0, 0);
+/// Where a run is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    /// Where it begins.
+    at: usize,
+    /// Where the one before does.
+    previous: usize,
+    /// Its first register.
+    first: usize,
+}
+
+/// Where the run is in which a register is.
+fn find(bytes: &[u8], register: usize) -> Option<Place> {
+    let Place { mut at, mut previous, mut first } = Place::default();
     loop {
         let (len, size) = extent(bytes, at)?;
         if register < first + len {
-            return Some((at, previous, first));
+            return Some(Place { at, previous, first });
         }
         previous = at;
         at += size;
@@ -145,10 +161,11 @@ fn find(bytes: &[u8], register: usize) -> Option<(usize, usize, usize)> {
     }
 }
 
-/// One register.
-pub(super) fn get(bytes: &[u8], register: usize) -> Result<u8, Corrupt> {
-    let (at, ..) = find(bytes, register).ok_or(Corrupt)?;
-    Run::first_of(&bytes[at..]).map(Run::value).ok_or(Corrupt)
+/// One register, and where its run is.
+pub(super) fn get(bytes: &[u8], register: usize) -> Result<(u8, Place), Corrupt> {
+    let place = find(bytes, register).ok_or(Corrupt)?;
+    let run = Run::first_of(&bytes[place.at..]).ok_or(Corrupt)?;
+    Ok((run.value(), place))
 }
 
 /// How many registers have each value, of bytes that were checked.
@@ -190,11 +207,20 @@ pub(super) enum Raised {
 ///
 /// As Redis does it, to the byte: the run is split into up to three, and equal neighbours are merged nearby.
 pub(super) fn raise(bytes: &mut Vec<u8>, from: usize, position: Position, len_max: usize) -> Raised {
+    if position.count > VALUE_MAX {
+        return Raised::NeedsDense;
+    }
+    let place = find(&bytes[from..], position.register).expect("the runs cover every register");
+    raise_at(bytes, from, place, position, len_max)
+}
+
+/// Likewise, where it is known in which run the register is.
+pub(super) fn raise_at(bytes: &mut Vec<u8>, from: usize, place: Place, position: Position, len_max: usize) -> Raised {
     let Position { register, count } = position;
     if count > VALUE_MAX {
         return Raised::NeedsDense;
     }
-    let (at, previous, first) = find(&bytes[from..], register).expect("the runs cover every register");
+    let Place { at, previous, first } = place;
     let (at, previous) = (from + at, from + previous);
     let run = Run::first_of(&bytes[at..]).expect("the runs cover every register");
     if run.value() >= count {

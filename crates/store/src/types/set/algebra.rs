@@ -155,6 +155,20 @@ pub fn intersection(mut sets: Vec<SetRef<'_>>, limit: usize, mut visit: impl FnM
     found
 }
 
+/// Whether so many members that are in all of the sets are found where no more than `looks` of the smallest one are looked for.
+pub fn have_in_common(mut sets: Vec<SetRef<'_>>, wanted: usize, looks: usize) -> bool {
+    sets.sort_by_key(|set| set.len());
+    let Some((smallest, others)) = sets.split_first().filter(|_| wanted <= looks) else { return false };
+    let (mut found, mut left) = (0, looks);
+    let _ = smallest.try_for_each(|member| {
+        let mut probe = Probe::new(member);
+        found += usize::from(others.iter().all(|&other| probe.is_in(other)));
+        left -= 1;
+        if found < wanted && left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    found >= wanted
+}
+
 /// All members of the sets.
 pub fn union(sets: &[SetRef<'_>], limits: SetLimits) -> Set {
     // To copy a table takes less than to add its members one after the other.

@@ -164,6 +164,20 @@ pub fn intersection(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits:
     common.combined()
 }
 
+/// Whether so many members that are in all of the sources are found where no more than `looks` of the smallest one are looked
+/// for.
+pub fn have_in_common(mut sources: Vec<Source<'_>>, wanted: usize, looks: usize) -> bool {
+    sources.sort_by_key(|source| source.len());
+    let Some((smallest, others)) = sources.split_first().filter(|_| wanted <= looks) else { return false };
+    let (mut found, mut left) = (0, looks);
+    smallest.try_for_each(|member, _| {
+        found += usize::from(others.iter().all(|other| other.score(member).is_some()));
+        left -= 1;
+        if found < wanted && left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    found >= wanted
+}
+
 /// How many members are in all of the sources, counted up to `limit`.
 pub fn intersection_len(mut sources: Vec<Source<'_>>, limit: usize) -> usize {
     sources.sort_by_key(|source| source.len());

@@ -8,7 +8,7 @@ mod packed;
 mod random;
 mod view;
 
-pub use algebra::{Aggregate, Combined, Source, difference, intersection, intersection_len, union};
+pub use algebra::{Aggregate, Combined, Source, difference, have_in_common, intersection, intersection_len, union};
 pub use bounds::{LexBound, LexRange, ScoreBound, ScoreRange};
 pub use forms::{Members, Zset, ZsetForm, ZsetLimits};
 pub use gathered::Gathered;
