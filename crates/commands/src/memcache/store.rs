@@ -196,14 +196,11 @@ pub(super) fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer 
         return Answer::TooLarge;
     }
     cx.note_write(slot);
-    let text = data.take();
-    let is_done = matches!(text, Text::Bytes(bytes) if cx.prepend_short(slot, bytes));
-    let value = cx.entry(slot).value();
-    match text {
-        _ if is_done => {}
-        Text::Bytes(bytes) if bytes.len() + string::len(value) <= INLINE_LEN_MAX => {
+    match data.take() {
+        Text::Bytes(bytes) if cx.prepend_short(slot, bytes) => {}
+        Text::Bytes(bytes) if bytes.len() + string::len(cx.entry(slot).value()) <= INLINE_LEN_MAX => {
             let mut joined = bytes.to_vec();
-            string::for_each_slice(value, |slice| joined.extend_from_slice(slice));
+            string::for_each_slice(cx.entry(slot).value(), |slice| joined.extend_from_slice(slice));
             cx.rewrite(slot, Text::Bytes(&joined).into_value());
         }
         text => {
@@ -211,7 +208,7 @@ pub(super) fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer 
                 Text::Bytes(bytes) => Rope::from(bytes),
                 Text::Rope(rope) => rope,
             };
-            string::for_each_slice(value, |slice| joined.append(slice));
+            string::for_each_slice(cx.entry(slot).value(), |slice| joined.append(slice));
             cx.rewrite(slot, Text::Rope(joined).into_value());
         }
     }

@@ -12,6 +12,17 @@ pub(super) enum Combination {
 /// lent for.
 pub(super) const FIRST_LOOKS: usize = 1_024;
 
+/// Whether so many members that are `wanted` are found at once by so many looks as `find` may take, where all of them are more
+/// `steps` than that: nothing need be lent for them then. It is looked for them in so many `collections`.
+pub(super) fn are_soon_found(
+    wanted: usize,
+    (steps, collections): (usize, usize),
+    find: impl FnOnce(usize) -> bool,
+) -> bool {
+    let looks = FIRST_LOOKS / collections.max(1);
+    steps > FIRST_LOOKS && wanted <= looks && find(looks)
+}
+
 impl Combination {
     /// About how many members are looked at where the sets have so many; `None` for one that is not there.
     pub(super) fn steps(self, lens: impl ExactSizeIterator<Item = Option<usize>> + Clone) -> usize {

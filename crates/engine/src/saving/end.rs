@@ -216,17 +216,15 @@ impl Engine {
 
     fn bring_on_disk(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
         let comes = || self.saving.end.comes();
+        let await_log = || self.await_log_base(comes).and_then(|()| self.await_log_writes(comes));
         if !self.saves_at_end(ending) {
-            let await_log = || {
-                let is_ready = self.is_log_ready(on_failure);
-                if is_ready { Ok(()) } else { self.await_log_base(comes).and_then(|()| self.await_log_writes(comes)) }
-            };
-            await_log()?;
+            let await_if_needed = || if self.is_log_ready(on_failure) { Ok(()) } else { await_log() };
+            await_if_needed()?;
             self.await_scripts(comes)?;
             // They may have left a log that has begun, or one that cannot be written.
-            return await_log();
+            return await_if_needed();
         }
-        if let Err(error) = self.await_log_base(comes).and_then(|()| self.await_log_writes(comes)) {
+        if let Err(error) = await_log() {
             if on_failure == OnFailure::GoOn || !comes() {
                 return Err(error);
             }

@@ -157,10 +157,6 @@ fn search(cx: &mut KeysCx<'_>, args: &Args<'_>, form: Form, reply: &mut Reply<'_
     let limits = cx.engine().config.zset_limits();
     let source = form.source();
     let query = Query::parse(args, form, cx.key(args.get(source)).read_collection::<Zset>()?)?;
-    let places_in = |values: &[Option<ValueRef<'_>>]| {
-        let zset = values[0].and_then(|value| value.collection::<Zset>());
-        zset.map(|zset| query.places(zset)).unwrap_or_default()
-    };
     let Some((destination, stored)) = query.store else {
         let places = Cell::new(Vec::new());
         let steps = |values: &[Option<ValueRef<'_>>]| {
@@ -187,7 +183,10 @@ fn search(cx: &mut KeysCx<'_>, args: &Args<'_>, form: Form, reply: &mut Reply<'_
     };
     // A packed one is small.
     let is_small = |values: &[Option<ValueRef<'_>>]| matches!(values[0], Some(ValueRef::Packed(..)));
-    let steps = |values: &[Option<ValueRef<'_>>]| if is_small(values) { 0 } else { query.steps(&places_in(values)) };
+    let steps = |values: &[Option<ValueRef<'_>>]| match values[0].and_then(|value| value.collection::<Zset>()) {
+        Some(zset) if !is_small(values) => query.steps(&query.places(zset)),
+        _ => 0,
+    };
     cx.make_and_store(args, source..source + 1, reply, steps, make, move |cx, args, reply, kept: Zset| {
         let len = kept.view().len() as i64;
         reply.int(len);

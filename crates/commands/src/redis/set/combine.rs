@@ -1,6 +1,6 @@
 //! SINTER, SINTERCARD, SUNION, SDIFF and their STORE forms: sets made of sets.
 
-use crate::redis::combination::{Combination, FIRST_LOOKS};
+use crate::redis::combination::{Combination, are_soon_found};
 use crate::redis::reply_item::bulk_item;
 use std::cell::Cell;
 use std::ops::Range;
@@ -185,7 +185,7 @@ fn sintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     let steps = |values: &[Option<ValueRef<'_>>]| {
         let steps = steps(Combination::Intersection, values);
         let sets = || all_or_none(sets_of(values.to_vec()).unwrap_or_default());
-        are_found.set(steps > FIRST_LOOKS && have_in_common(sets(), limit, FIRST_LOOKS / values.len()));
+        are_found.set(are_soon_found(limit, (steps, values.len()), |looks| have_in_common(sets(), limit, looks)));
         if are_found.get() { 0 } else { steps }
     };
     let common = cx.with_values(keys.map(|index| args.get(index)), steps, |values| match are_found.get() {

@@ -2,7 +2,7 @@
 
 use super::combine_sources::{Options, Output, Takes, check_types, parse_keys, sources_of, steps, with_sources};
 use super::scores::{reply_member, reply_members_header};
-use crate::redis::combination::{Combination, FIRST_LOOKS};
+use crate::redis::combination::{Combination, are_soon_found};
 use std::cell::Cell;
 use std::ops::Range;
 use tenon_engine::args::Args;
@@ -156,7 +156,7 @@ fn zintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     let steps = |values: &[Option<ValueRef<'_>>]| {
         let steps = steps(Combination::Intersection, values);
         let sources = || all_or_none(values.to_vec()).unwrap_or_default();
-        are_found.set(steps > FIRST_LOOKS && have_in_common(sources(), limit, FIRST_LOOKS / values.len()));
+        are_found.set(are_soon_found(limit, (steps, values.len()), |looks| have_in_common(sources(), limit, looks)));
         if are_found.get() { 0 } else { steps }
     };
     let common = cx.with_values(keys.map(|index| args.get(index)), steps, |values| match are_found.get() {
