@@ -10,6 +10,7 @@ use crate::execute::BatchArgs;
 use crate::session::Session;
 use crate::table::Member;
 use crate::worker::Worker;
+use tenon_store::Slot;
 use tenon_store::entry::ValueRef;
 use tenon_store::hash::KeyHash;
 use tenon_store::types::Object;
@@ -18,9 +19,12 @@ use tenon_store::types::Object;
 /// small, looking costs more than it saves.
 const REST: u32 = 15;
 
-/// Members of large collections that a batch will look for.
+/// What a batch will look for.
 #[derive(Debug, Default)]
-pub(crate) struct MembersAhead {
+pub(crate) struct Ahead {
+    /// Where its keys were when they were asked for, if they were asked for together.
+    keys: Vec<Slot>,
+    /// Members of large collections.
     found: Vec<Found>,
     /// How many batches are let pass.
     rests: u32,
@@ -34,14 +38,29 @@ struct Found {
     hash: u64,
 }
 
+impl Worker {
+    /// Has the next key be looked for first where that of this number among the keys that
+    /// [`Engine::prefetch_keys`] was last called with was then. [`Worker::look_anywhere`] ends it.
+    #[inline(always)]
+    pub fn look_near(&mut self, number: usize) {
+        self.near = self.ahead.keys.get(number).copied().unwrap_or(Slot::NOWHERE);
+    }
+
+    /// Of the next key nothing is known.
+    #[inline(always)]
+    pub fn look_anywhere(&mut self) {
+        self.near = Slot::NOWHERE;
+    }
+}
+
 impl Engine {
     /// Loads what the calls of a batch will read, all of them at once, while none waits for another.
     #[inline]
-    pub fn prefetch(&self, worker: &mut Worker, session: &Session, batch: BatchArgs<'_>, calls: &[Call]) {
+    pub fn prefetch(&self, worker: &mut Worker, session: &Session, batch: BatchArgs<'_>, calls: &mut [Call]) {
         let mut with_members = 0;
-        for call in calls {
+        for call in &mut *calls {
             if let Target::Key(resolved, hash) = &call.target {
-                self.shards.prefetch_entry(session.database, *hash);
+                call.near = self.shards.prefetch_entry(session.database, *hash);
                 with_members += usize::from(resolved.member != Member::Nowhere);
             }
         }
@@ -50,9 +69,19 @@ impl Engine {
         }
     }
 
+    /// Loads the entries of several keys of a database, all of them at once, while none waits for another, and keeps where
+    /// each was for [`Worker::look_near`]. Of a single key there is nothing to load ahead.
+    #[inline]
+    pub fn prefetch_keys(&self, worker: &mut Worker, database: usize, hashes: &[KeyHash]) {
+        worker.ahead.keys.clear();
+        if hashes.len() > 1 {
+            worker.ahead.keys.extend(hashes.iter().map(|hash| self.shards.prefetch_entry(database, *hash)));
+        }
+    }
+
     #[inline(never)]
     fn prefetch_members(&self, worker: &mut Worker, session: &Session, batch: BatchArgs<'_>, calls: &[Call]) {
-        let MembersAhead { found, rests } = &mut worker.ahead;
+        let Ahead { found, rests, .. } = &mut worker.ahead;
         if *rests > 0 {
             *rests -= 1;
             return;

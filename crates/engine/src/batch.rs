@@ -5,6 +5,7 @@ use crate::command::{Flags, Run};
 use crate::engine::Engine;
 use crate::errors::{CmdError, exact, shown};
 use crate::table::Resolved;
+use tenon_store::Slot;
 use tenon_store::hash::KeyHash;
 use tenon_wire::memcache::Step;
 use tenon_wire::memcache::binary::BinaryStep;
@@ -71,6 +72,16 @@ pub struct Call {
     pub input_end: usize,
     /// What to run; what is wrong when there is no such command.
     pub target: Target,
+    /// Where the key of a command on one key was when its entry was asked for.
+    pub(crate) near: Slot,
+}
+
+impl Call {
+    /// A call whose key has not been looked for.
+    #[inline]
+    pub fn new(target: Target, args_end: usize, input_end: usize) -> Call {
+        Call { args_end, input_end, target, near: Slot::NOWHERE }
+    }
 }
 
 /// What a call runs.

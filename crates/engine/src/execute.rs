@@ -224,6 +224,7 @@ impl Engine {
                 break;
             }
             args.go_to(&batch.spans.spans[args_from..call.args_end]);
+            worker.near = call.near;
             if self.answer_key(worker, session, *resolved, *hash, &args, &mut reply) != Answer::Given {
                 // It comes again, alone, and then waits or is refused.
                 worker.waits_for_another_turn = false;
@@ -240,6 +241,7 @@ impl Engine {
                 break;
             }
         }
+        worker.look_anywhere();
         (ran > 0).then_some(ran)
     }
 
@@ -252,7 +254,7 @@ impl Engine {
         args: &Args<'_>,
         out: &mut OutBuf,
     ) -> Stopped {
-        let mut call = Call { args_end: args.len(), input_end: 0, target };
+        let mut call = Call::new(target, args.len(), 0);
         worker.serve(&session.client);
         let started = Instant::now();
         session.client.paused.store(false, Ordering::Relaxed);

@@ -101,7 +101,7 @@ impl Engine {
 
 /// Bytes of the request of a call that begins at this place of the input, which long arguments have left: their call is
 /// the only one of its batch.
-#[inline]
+#[inline(always)]
 pub(crate) fn request_len(batch: BatchArgs<'_>, call: &Call, input_from: usize) -> usize {
     match batch.bigs {
         [] => call.input_end.saturating_sub(input_from),

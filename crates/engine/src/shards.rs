@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tenon_ds::hash_table::Place;
+use tenon_store::Slot;
 use tenon_store::entry::EntryRef;
 use tenon_store::hash::{KeyHash, KeyHasher};
 use tenon_store::shard::Shard;
@@ -137,19 +138,20 @@ impl Shards {
     }
 
     /// Starts loading the entry of a key of a database. `prefetch` was called for the key before; where this is done for
-    /// several keys at once, none waits for another.
-    #[inline]
-    pub fn prefetch_entry(&self, database: usize, hash: KeyHash) {
+    /// several keys at once, none waits for another. Gives the slot in which it is to be looked for first.
+    #[inline(always)]
+    pub fn prefetch_entry(&self, database: usize, hash: KeyHash) -> Slot {
         let index = self.index(hash);
         // A shard that another worker holds is not waited for.
         if let Some(state) = self.try_lock(index)
             && let Some(keyspace) = state.shard.database(database)
         {
-            keyspace.prefetch_entry(hash);
             if database == 0 {
                 self.places[index].note(keyspace.place());
             }
+            return keyspace.prefetch_entry(hash);
         }
+        Slot::NOWHERE
     }
 
     /// Calls `visit` with the entry of a key, past its deadline or not, if it is there and nobody else holds its shard.

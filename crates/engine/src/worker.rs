@@ -1,6 +1,6 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
-use crate::ahead::MembersAhead;
+use crate::ahead::Ahead;
 use crate::batch::BatchScratch;
 use crate::blocking::{ReadyKeys, Served};
 use crate::clients::Client;
@@ -20,6 +20,7 @@ use crate::stats::WorkerStats;
 use crate::tracking::Changes;
 use crate::unsent::OnItsWay;
 use std::sync::Arc;
+use tenon_store::Slot;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
 use tenon_store::hash::KeyHash;
@@ -108,7 +109,9 @@ pub struct Worker {
     /// value, or since very many members of its key are due.
     pub(crate) waits_for_another_turn: bool,
     /// What it knows of members of the batch that it runs next.
-    pub(crate) ahead: MembersAhead,
+    pub(crate) ahead: Ahead,
+    /// Where the key of the command that runs was when its batch asked for it: it is looked for there first.
+    pub(crate) near: Slot,
     /// What a long call has taken for its answer, until the next call or the turn's end: then it has left or is known as unsent.
     answer: Option<OnItsWay>,
     random: Random,
@@ -164,7 +167,8 @@ impl Worker {
             snapshot: KnownSnapshot::default(),
             has_handed_over: false,
             waits_for_another_turn: false,
-            ahead: MembersAhead::default(),
+            ahead: Ahead::default(),
+            near: Slot::NOWHERE,
             answer: None,
             random: Random::new(seed),
             client: NOBODY,

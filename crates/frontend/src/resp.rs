@@ -252,7 +252,7 @@ impl RespConnection {
             if !scratch.calls.is_empty() {
                 let batch = BatchArgs { input: buf, input_from: start, spans: &scratch.args, bigs: &self.bigs };
                 if scratch.calls.len() > 1 {
-                    engine.prefetch(worker, &self.session, batch, &scratch.calls);
+                    engine.prefetch(worker, &self.session, batch, &mut scratch.calls);
                 }
                 let (ran, stopped) = engine.run_batch(worker, &mut self.session, batch, &mut scratch.calls, out);
                 let from = if ran == 0 { start } else { scratch.calls[ran - 1].input_end };
@@ -340,7 +340,7 @@ impl RespConnection {
                     let args_end = scratch.args.spans.len();
                     if let Some((resolved, hash)) = engine.resolve_at_sight(spans, buf) {
                         engine.shards.prefetch(hash);
-                        scratch.calls.push(Call { args_end, input_end: end, target: Target::Key(*resolved, hash) });
+                        scratch.calls.push(Call::new(Target::Key(*resolved, hash), args_end, end));
                         continue;
                     }
                     let args = Args::new(spans, buf, &scratch.args.scratch, &self.bigs);
@@ -354,7 +354,7 @@ impl RespConnection {
                     }
                     // CONFIG SET may change the limits of what comes behind it.
                     let is_last = matches!(&target, Target::Other(it) if it.command.flags.any(Flags::ADMIN));
-                    scratch.calls.push(Call { args_end, input_end: end, target });
+                    scratch.calls.push(Call::new(target, args_end, end));
                     if is_last {
                         return Ok(Parsed::Full);
                     }

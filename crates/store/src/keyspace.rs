@@ -203,10 +203,10 @@ impl Keyspace {
         self.table.place()
     }
 
-    /// Starts loading the entry that a search for the key will most likely compare.
+    /// Starts loading the entry that a search for the key will most likely compare, and gives its slot.
     #[inline]
-    pub fn prefetch_entry(&self, hash: KeyHash) {
-        self.table.prefetch_element(hash.tag());
+    pub fn prefetch_entry(&self, hash: KeyHash) -> Slot {
+        self.table.prefetch_element(hash.tag())
     }
 
     /// Where the key is, whether past its deadline or not.
@@ -225,6 +225,12 @@ impl Keyspace {
     #[inline]
     pub fn find_entry_mut(&mut self, hash: KeyHash, key: &[u8]) -> Option<(Slot, EntryMut<'_>)> {
         self.table.find_element_mut(hash.tag(), |entry| is_same(entry.key(), key))
+    }
+
+    /// The same, looked for first in the slot that [`Keyspace::prefetch_entry`] gave, however long ago.
+    #[inline(always)]
+    pub fn find_entry_near(&mut self, near: Slot, hash: KeyHash, key: &[u8]) -> Option<(Slot, EntryMut<'_>)> {
+        self.table.find_near(near, hash.tag(), |entry| is_same(entry.key(), key))
     }
 
     /// The entry in a slot.

@@ -68,7 +68,7 @@ impl Server {
         let count = args.spans.len();
         let batch = BatchArgs { input: &input, input_from: 0, spans: &args, bigs: &[] };
         let target = self.engine.resolve(&batch.of(0, count));
-        let mut calls = [Call { args_end: count, input_end: input.len(), target }];
+        let mut calls = [Call::new(target, count, input.len())];
         self.worker.clock.now_ms = self.now_ms;
         let mut out = OutBuf::new();
         self.engine.run_batch(&mut self.worker, &mut self.session, batch, &mut calls, &mut out);

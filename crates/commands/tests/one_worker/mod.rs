@@ -56,7 +56,7 @@ impl Server {
         }
         let batch = BatchArgs { input: &input, input_from: 0, spans: &args, bigs: &[] };
         let target = self.engine.resolve(&batch.of(0, words.len()));
-        let mut calls = [Call { args_end: words.len(), input_end: input.len(), target }];
+        let mut calls = [Call::new(target, words.len(), input.len())];
         let mut out = OutBuf::new();
         let (ran, stopped) = self.engine.run_batch(&mut self.worker, &mut self.session, batch, &mut calls, &mut out);
         let is_over = matches!(stopped, Stopped::No | Stopped::Closing | Stopped::Parked);

@@ -173,7 +173,7 @@ impl<P: Pointer> ExtendibleTable<P> {
         let (table, tag) = self.table_and_tag(hash);
         match ahead {
             Ahead::Slots => table.place().prefetch(tag),
-            Ahead::Element => table.prefetch_element(tag),
+            Ahead::Element => _ = table.prefetch_element(tag),
         }
     }
 

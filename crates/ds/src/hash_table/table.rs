@@ -14,6 +14,11 @@ use std::ptr::{self, NonNull};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot(pub(super) u32);
 
+impl Slot {
+    /// No slot of any table.
+    pub const NOWHERE: Slot = Slot(u32::MAX);
+}
+
 /// How many slots ahead of the one that a scan looks at the element is asked for: the elements lie scattered, and what is
 /// done with each is shorter than a cache miss.
 const SCAN_AHEAD: u32 = 8;
@@ -147,10 +152,13 @@ impl<P: Pointer> TagTable<P> {
         Place { address: self.slots.addr().get(), homes: self.homes }
     }
 
-    /// Starts loading the first element that has `tag`; to be called when the slots have had time to arrive.
+    /// Starts loading the first element that has `tag`; to be called when the slots have had time to arrive. Gives the slot,
+    /// with which [`TagTable::find_near`] need not look for it again.
     #[inline]
-    pub fn prefetch_element(&self, tag: u16) {
-        self.prefetch_tagged(self.first_from(tag), tag);
+    pub fn prefetch_element(&self, tag: u16) -> Slot {
+        let index = self.first_from(tag);
+        self.prefetch_tagged(index, tag);
+        Slot(index)
     }
 
     /// Starts loading the element in a slot if it has `tag`.
@@ -211,6 +219,32 @@ impl<P: Pointer> TagTable<P> {
             }
             index += 1;
         }
+    }
+
+    /// What [`TagTable::find_element_mut`] gives, which is nearly always in the slot `near`, where
+    /// [`TagTable::prefetch_element`] has seen it: others are looked at only where it is not there any more.
+    #[inline(always)]
+    pub fn find_near(
+        &mut self,
+        near: Slot,
+        tag: u16,
+        mut is_it: impl FnMut(P::Ref<'_>) -> bool,
+    ) -> Option<(Slot, P::Mut<'_>)> {
+        if near.0 < self.capacity {
+            let word = self.read(near.0);
+            // SAFETY: a non-null slot below the capacity holds a live element of this table, borrowed exclusively through
+            // `self`; the shared view of it ends with the call.
+            if !word.is_null() && tag_of(word) == tag && is_it(unsafe { P::as_ref(address_of(word)) }) {
+                // SAFETY: the same, and no other view of it is left.
+                return Some((near, unsafe { P::as_mut(address_of(word)) }));
+            }
+        }
+        self.find_anywhere(tag, is_it)
+    }
+
+    #[inline(never)]
+    fn find_anywhere(&mut self, tag: u16, is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<(Slot, P::Mut<'_>)> {
+        self.find_element_mut(tag, is_it)
     }
 
     /// The element that has `tag` and that `is_it` accepts, exclusively, and its slot.

@@ -307,8 +307,8 @@ impl<'a> KeyCx<'a> {
     /// Where the key is, noted as an access.
     #[inline(always)]
     fn find_touched(&mut self, kind: Access) -> Option<Slot> {
-        let (mut slot, mut entry) =
-            self.state.shard.used_database_mut(self.database)?.find_entry_mut(self.hash, self.key)?;
+        let keyspace = self.state.shard.used_database_mut(self.database)?;
+        let (mut slot, mut entry) = keyspace.find_entry_near(self.worker.near, self.hash, self.key)?;
         if is_past(entry.view().due_ms(), self.worker.clock.now_ms) {
             slot = self.expire(slot)?;
             entry = self.state.shard.database_mut(self.database).entry_mut(slot);

@@ -49,7 +49,9 @@ impl KeyCx<'_> {
     #[inline(always)]
     fn write_over(&mut self, bytes: &[u8]) -> bool {
         let found = self.state.shard.used_database_mut(self.database);
-        let Some((_, mut entry)) = found.and_then(|keyspace| keyspace.find_entry_mut(self.hash, self.key)) else {
+        let Some((_, mut entry)) =
+            found.and_then(|keyspace| keyspace.find_entry_near(self.worker.near, self.hash, self.key))
+        else {
             return false;
         };
         // Without a deadline it is not past it.

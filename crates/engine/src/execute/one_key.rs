@@ -81,7 +81,7 @@ impl Engine {
             }
         }
         worker.may_lend = !resolved.is_quick;
-        let result = self.run_locked(worker, session, resolved, (hash, &mut state), args, reply);
+        let result = self.run_locked(worker, session, resolved, (hash, key, &mut state), args, reply);
         // Almost always nobody waits for the key: one branch.
         if worker.ready.is_empty() {
             drop(state);
@@ -101,14 +101,14 @@ impl Engine {
         worker: &mut Worker,
         session: &Session,
         resolved: Resolved,
-        (hash, state): (KeyHash, &mut ShardState),
+        (hash, key, state): (KeyHash, &[u8], &mut ShardState),
         args: &Args<'_>,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         if args.may_have_bigs() {
             self.prepare_record_anew(worker, resolved.command, args);
         }
-        let (database, touches, key) = (session.database, session.touches, args.get(usize::from(resolved.key)));
+        let (database, touches) = (session.database, session.touches);
         let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches };
         let result = resolved.command.run_on_key(&mut cx, args, reply);
         if self.is_journaling() {
@@ -141,7 +141,7 @@ impl Engine {
             worker.record.forget_prepared();
             return Err(CmdError::Later);
         }
-        let result = self.run_locked(worker, session, resolved, (hash, state), args, reply);
+        let result = self.run_locked(worker, session, resolved, (hash, key, state), args, reply);
         self.release(worker, held);
         if !worker.ready.is_empty() {
             self.serve_left(worker);

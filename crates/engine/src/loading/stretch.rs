@@ -238,7 +238,7 @@ impl Stretch {
             }
         };
         keys(&|_, hash| engine.shards.prefetch(hash));
-        keys(&|database, hash| engine.shards.prefetch_entry(database, hash));
+        keys(&|database, hash| _ = engine.shards.prefetch_entry(database, hash));
     }
 
     /// Does what a unit says; gives where in the file a command stands that cannot be run again, and why. Counts those

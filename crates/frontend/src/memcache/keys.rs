@@ -14,8 +14,9 @@ pub(super) struct Keys<'a> {
     hashes: &'a [KeyHash],
     /// The next key to visit.
     next: usize,
-    /// Keys before this one are loaded.
+    /// Keys before this one are loaded, those from `loaded_from` on together.
     loaded: usize,
+    loaded_from: usize,
     /// Whether what is due stays where it is.
     keeps_what_is_due: bool,
 }
@@ -23,7 +24,7 @@ pub(super) struct Keys<'a> {
 impl<'a> Keys<'a> {
     /// The keys of a batch, whose first is next.
     pub(super) fn new(engine: &'a Engine, hashes: &'a [KeyHash]) -> Keys<'a> {
-        Keys { engine, hashes, next: 0, loaded: 0, keeps_what_is_due: false }
+        Keys { engine, hashes, next: 0, loaded: 0, loaded_from: 0, keeps_what_is_due: false }
     }
 
     /// Says whether writes wait, so that from here on all requests only read: they leave what is due where it is.
@@ -40,14 +41,17 @@ impl<'a> Keys<'a> {
     #[inline]
     pub(super) fn visit<R>(&mut self, worker: &mut Worker, key: &[u8], visit: impl FnOnce(&mut KeyCx<'_>) -> R) -> R {
         if self.next == self.loaded {
-            self.load();
+            self.load(worker);
         }
         let hash = self.hashes[self.next];
+        worker.look_near(self.next.wrapping_sub(self.loaded_from));
         self.next += 1;
         let keeps_what_is_due = self.keeps_what_is_due;
-        self.engine.with_key(worker, DATABASE, hash, key, |key| {
+        let result = self.engine.with_key(worker, DATABASE, hash, key, |key| {
             if keeps_what_is_due { key.keeping_what_is_due(visit) } else { visit(key) }
-        })
+        });
+        worker.look_anywhere();
+        result
     }
 
     /// Leaves the keys before this one out.
@@ -58,15 +62,10 @@ impl<'a> Keys<'a> {
     }
 
     #[inline]
-    fn load(&mut self) {
+    fn load(&mut self, worker: &mut Worker) {
         let until = self.hashes.len().min(self.next + BATCH_MAX);
-        // A single key is looked for at once.
-        if until - self.next > 1 {
-            for &hash in &self.hashes[self.next..until] {
-                self.engine.shards.prefetch_entry(DATABASE, hash);
-            }
-        }
-        self.loaded = until;
+        self.engine.prefetch_keys(worker, DATABASE, &self.hashes[self.next..until]);
+        (self.loaded_from, self.loaded) = (self.next, until);
     }
 }
 

@@ -77,13 +77,20 @@ impl<'a> EntryRef<'a> {
     }
 
     /// The value.
-    #[inline]
+    #[inline(always)]
     pub fn value(self) -> ValueRef<'a> {
         let header = self.header();
         if header.is_plain() {
             // SAFETY: without fields the value lies behind header and key, and has the length that the header says.
             return ValueRef::Bytes(unsafe { self.bytes(HEADER + header.short_key_len(), header.plain_value_len()) });
         }
+        self.value_behind_fields()
+    }
+
+    /// The value of an entry with fields, or that is no plain string.
+    #[inline(never)]
+    fn value_behind_fields(self) -> ValueRef<'a> {
+        let header = self.header();
         // SAFETY: the value lies behind the key and has the kind that the header says.
         unsafe {
             match header.kind() {

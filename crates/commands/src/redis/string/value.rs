@@ -20,7 +20,7 @@ pub fn reply_string(value: ValueRef<'_>, reply: &mut Reply<'_>) {
 }
 
 /// Writes a stored string or null.
-#[inline]
+#[inline(always)]
 pub fn reply_optional(value: Option<ValueRef<'_>>, reply: &mut Reply<'_>) {
     match value {
         Some(value) => reply_string(value, reply),

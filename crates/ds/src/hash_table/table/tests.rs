@@ -213,3 +213,34 @@ fn slots_from_a_tag_on_are_those_of_the_tags_behind_it() {
         assert_eq!(tags.len(), (0..200).filter(|key| tag_for(*key, 100) >= from).count());
     }
 }
+
+#[test]
+fn an_element_is_found_from_where_it_was() {
+    let mut table: TagTable<Boxed> = TagTable::new();
+    let keys = if cfg!(miri) { 60 } else { 1_000 };
+    // Many share a tag, so that what is seen first is often another's.
+    let tag = |key: u64| tag_for(key, keys / 3);
+    let mut nears = vec![Slot::NOWHERE; keys as usize];
+    for round in 0..4 {
+        for key in (0..keys).filter(|key| (key + round) % 4 != 0) {
+            if table.find(tag(key), |element| element.1 == key).is_none() {
+                table.insert(tag(key), Boxed(Box::new((tag(key), key))));
+            }
+        }
+        // What lies where others are seen has moved since it was looked at, is gone, or is there for the first time.
+        for key in 0..keys {
+            let expected = table.find(tag(key), |element| element.1 == key);
+            for near in [nears[key as usize], Slot::NOWHERE, Slot(table.capacity), Slot(table.capacity - 1)] {
+                let found = table.find_near(near, tag(key), |element| element.1 == key);
+                assert_eq!(found.map(|(slot, element)| (slot, element.1)), expected.map(|slot| (slot, key)));
+            }
+            nears[key as usize] = table.prefetch_element(tag(key));
+        }
+        for key in (0..keys).filter(|key| (key + round) % 3 == 0) {
+            if let Some(slot) = table.find(tag(key), |element| element.1 == key) {
+                table.remove(slot);
+            }
+        }
+    }
+    assert!(TagTable::<Boxed>::new().find_near(Slot(0), 0, |_| true).is_none());
+}

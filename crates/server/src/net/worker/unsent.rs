@@ -127,7 +127,7 @@ pub(super) fn flushed<C, I: Io>(io: &mut I, connection: &mut Connection<C, I::So
 
 /// Tells the service how much has left, of `written` bytes more and of what was unsent before, and how much is unsent now:
 /// with nothing unsent before and after, which is usual, all that was written.
-#[inline]
+#[inline(always)]
 pub(super) fn note_output<S: Service, I: Io>(
     service: &S,
     worker: &mut S::Worker,
