@@ -1,7 +1,7 @@
 //! The thread that takes new connections and deals them to the workers. Knows no protocol.
 
 use super::datagrams::Datagrams;
-use super::inbox::{Accepted, Letter, Mailboxes, Waker};
+use super::inbox::{Accepted, Grace, Letter, Mailboxes, Waker};
 use super::listener::Listener;
 use super::relisten::Request;
 use super::service::{Address, Service};
@@ -108,7 +108,7 @@ impl<S: Service> Acceptor<S> {
             }
         }
         drop(self.listeners);
-        self.mail.shut_down_workers(Instant::now() + self.shutdown.grace());
+        self.mail.shut_down_workers(Grace::begin(self.shutdown.grace()));
     }
 
     /// Tells the service where the server listens now.

@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Reaches every worker, from any thread.
 pub struct Mailboxes<M> {
@@ -60,9 +60,9 @@ impl<M> Mailboxes<M> {
         self.boxes.iter().for_each(|mailbox| mailbox.post(Letter::Datagrams(sockets.to_vec())));
     }
 
-    /// Has every worker finish what it was sent, until the deadline at most, and end.
-    pub(super) fn shut_down_workers(&self, deadline: Instant) {
-        self.boxes.iter().for_each(|mailbox| mailbox.post(Letter::Shutdown { deadline }));
+    /// Has every worker finish what it was sent, as long as clients may take over it, and end.
+    pub(super) fn shut_down_workers(&self, grace: Grace) {
+        self.boxes.iter().for_each(|mailbox| mailbox.post(Letter::Shutdown(grace)));
     }
 
     pub(super) fn mailbox(&self, worker: usize) -> &Mailbox<M> {
@@ -79,9 +79,31 @@ pub(super) enum Letter<M> {
     Datagrams(Vec<Arc<Datagrams>>),
     /// A call has ended on a thread that had lent the loop, or the thread itself is free now.
     CallEnded,
-    Shutdown {
-        deadline: Instant,
-    },
+    Shutdown(Grace),
+}
+
+/// How long clients may take over their last replies when the server ends.
+#[derive(Clone, Copy)]
+pub(super) struct Grace {
+    since: Instant,
+    len: Duration,
+}
+
+impl Grace {
+    /// One of this length that begins now.
+    pub(super) fn begin(len: Duration) -> Grace {
+        Grace { since: Instant::now(), len }
+    }
+
+    /// Whether nobody has any time left.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= self.len
+    }
+
+    /// Whether a client that has taken nothing since then will take nothing any more: it has let a quarter of the time go by.
+    pub(super) fn is_given_up(&self, active_at: Instant, now: Instant) -> bool {
+        now.saturating_duration_since(active_at.max(self.since)) >= self.len / 4
+    }
 }
 
 /// A connection on its way to its worker.

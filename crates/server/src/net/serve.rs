@@ -3,7 +3,7 @@
 use super::acceptor::Acceptor;
 use super::datagrams::Datagrams;
 use super::epoll::Epoll;
-use super::inbox::{Mailboxes, Waker};
+use super::inbox::{Grace, Mailboxes, Waker};
 use super::io::Io;
 use super::listener::{Bind, Listen, ListenError, Listener};
 use super::relisten::Listening;
@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle, Scope};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A worker's stack: scripts may nest calls, coroutines and values as deeply as Lua lets them. It is memory only as far
 /// as it is used.
@@ -189,7 +189,7 @@ impl Sockets {
             Ok((threads, listening)) => Ok(Running { way, bound, mail, listening, threads }),
             Err(error) => {
                 // Those that did start have nothing to serve.
-                mail.shut_down_workers(Instant::now());
+                mail.shut_down_workers(Grace::begin(Duration::ZERO));
                 Err(error)
             }
         }

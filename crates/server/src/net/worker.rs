@@ -13,7 +13,7 @@ pub(super) use lending::{Hire, run, run_lent};
 
 use super::connection::{Connection, Intake, Phase};
 use super::datagrams::{Datagrams, Room};
-use super::inbox::{Letter, Mailbox, Mailboxes};
+use super::inbox::{Grace, Letter, Mailbox, Mailboxes};
 use super::io::{Event, Io, RECEIVE_BYTES, Received};
 use super::service::{CloseReason, Service};
 use super::slab::{Key, Slab};
@@ -80,8 +80,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     next_tick: Instant,
     next_sweep: Instant,
     sweep_from: usize,
-    /// Set when the server is shutting down: what is unsent by then is lost.
-    deadline: Option<Instant>,
+    /// Set when the server is shutting down: what is unsent behind it is lost.
+    grace: Option<Grace>,
     /// The threads that can go on with this loop, if it may be lent.
     crew: Option<Box<Crew<'s, S, I>>>,
     /// The loop is lent: all of it but this, the way to where it is, has been taken away.
@@ -147,7 +147,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             next_tick: now,
             next_sweep: now + SWEEP_PERIOD / SWEEP_PORTIONS,
             sweep_from: 0,
-            deadline: None,
+            grace: None,
             crew: None,
             away: None,
         }
@@ -193,7 +193,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             if goes_home {
                 return Ok(Ended::GoesHome);
             }
-            if self.deadline.is_some_and(|deadline| self.letters.is_empty() || self.now >= deadline)
+            if self.grace.is_some_and(|grace| self.letters.is_empty() || grace.is_over(self.now))
                 && self.postponed_events.is_empty()
                 && self.is_shut_down(worker)
             {

@@ -49,7 +49,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 Letter::Accepted(accepted) => self.accept(worker, accepted),
                 Letter::Datagrams(sockets) => self.change_datagrams(sockets),
                 Letter::CallEnded => self.end_calls(worker),
-                Letter::Shutdown { deadline } => self.begin_shutdown(deadline),
+                Letter::Shutdown(grace) => self.begin_shutdown(grace),
             }
         }
     }

@@ -3,9 +3,11 @@
 
 use super::{SWEEP_PERIOD, SWEEP_PORTIONS, Worker, flushed, has_room};
 use crate::net::connection::{Intake, Phase};
+use crate::net::inbox::Grace;
 use crate::net::io::{Event, Io};
 use crate::net::service::{CloseReason, Service};
-use std::time::{Duration, Instant};
+use crate::net::slab::Key;
+use std::time::Duration;
 
 /// A client that takes nothing of its last replies for this long is cut.
 const FLUSH_STALL_MAX: Duration = Duration::from_secs(60);
@@ -69,8 +71,8 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
     }
 
     /// Lets every connection answer what it has already been sent.
-    pub(super) fn begin_shutdown(&mut self, deadline: Instant) {
-        self.deadline = Some(deadline);
+    pub(super) fn begin_shutdown(&mut self, grace: Grace) {
+        self.grace = Some(grace);
         self.service.end_long_calls();
         // There is no end of them.
         self.change_datagrams(Vec::new());
@@ -81,9 +83,10 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         self.postponed_events.extend(events);
     }
 
-    /// Closes the connections that have nothing left to do; `true` once there are none, and no datagram's answer is held.
+    /// Closes the connections that have nothing left to do, and those that take nothing; `true` once there are none, and no
+    /// datagram's answer is held.
     pub(super) fn is_shut_down(&mut self, worker: &mut S::Worker) -> bool {
-        let too_late = self.deadline.is_some_and(|deadline| self.now >= deadline);
+        let too_late = self.grace.is_some_and(|grace| grace.is_over(self.now));
         for index in 0..self.connections.places() {
             let Some(key) = self.connections.key_at(index) else { continue };
             let Some(connection) = self.connections.get_mut(key) else { continue };
@@ -91,6 +94,11 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 // The call that runs with it is told to end, or comes to its end.
                 continue;
             }
+            if self.takes_nothing(key) {
+                self.close(worker, key, CloseReason::FlushTimeout);
+                continue;
+            }
+            let Some(connection) = self.connections.get_mut(key) else { continue };
             let done = match connection.phase {
                 Phase::Open => !self.io.may_receive(&connection.socket) && flushed(&mut self.io, connection) == 0,
                 Phase::Parked => flushed(&mut self.io, connection) == 0,
@@ -101,5 +109,23 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             }
         }
         self.connections.len() == 0 && (too_late || self.held_answers.is_empty())
+    }
+
+    /// Whether a client has taken nothing for so long that the end does not wait for it. The kernel tells late that it has room
+    /// again where its buffers are large: it is asked before.
+    fn takes_nothing(&mut self, key: Key) -> bool {
+        let (Some(grace), Some(connection)) = (self.grace, self.connections.get_mut(key)) else { return false };
+        if self.io.unsent(&connection.socket) == 0 || !grace.is_given_up(connection.active_at, self.now) {
+            return false;
+        }
+        match self.io.continue_send(&mut connection.socket) {
+            Ok(true) => {
+                connection.active_at = self.now;
+                // What is to be done when output has left is done as if it had been told of.
+                self.postponed_events.push(Event { token: key.to_u64(), sent: true, ..Event::default() });
+                false
+            }
+            Ok(false) | Err(_) => true,
+        }
     }
 }
