@@ -157,3 +157,22 @@ fn an_answer_is_no_longer_than_a_clients_output_may_be() {
     };
     assert_eq!(streams.len(), 4);
 }
+
+/// Where memory is used up, what is asked for once is answered, and what is asked for time and again is not.
+#[test]
+fn with_no_memory_left_each_field_is_answered_once() {
+    const LEN: usize = 1_000_000;
+    let _alone = ALONE.lock();
+    let mut server = server();
+    let text = "x".repeat(LEN);
+    for field in ["a", "b", "c"] {
+        assert_eq!(server.run(&words(&format!("HSET hash {field} {text}"))), Value::Int(1));
+    }
+    let full = used().to_string();
+    assert_eq!(server.run(&words(&format!("CONFIG SET maxmemory {full}"))), Value::Simple(b"OK".to_vec()));
+    assert!(matches!(server.run(&words("SET string x")), Value::Error(_)), "nothing more is stored");
+    let Value::Array(values) = server.run(&words("HMGET hash a b c none")) else { panic!("it is not answered") };
+    assert_eq!(values.iter().filter(|value| **value == Value::Bulk(text.clone().into_bytes())).count(), 3);
+    let Value::Error(error) = server.run(&words("HMGET hash a b a")) else { panic!("it is answered") };
+    assert!(error.starts_with(b"ERR the answer would be longer than the 1048576 bytes"), "{}", error.escape_ascii());
+}

@@ -35,6 +35,11 @@ impl<'e> AnswerLimit<'e> {
         AnswerLimit { engine, begin: reply.out().mark(), bound: Engine::output_max, max: Cell::new(None) }
     }
 
+    /// The limit of the same answer, of which is known by now that it repeats nothing.
+    pub(super) fn without_repeats(self) -> AnswerLimit<'e> {
+        AnswerLimit { bound: Engine::output_max, max: Cell::new(None), ..self }
+    }
+
     /// Whether the answer may go on.
     #[inline]
     pub(super) fn allows_more(&self, reply: &mut Reply<'_>) -> bool {

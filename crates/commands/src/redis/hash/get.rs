@@ -2,6 +2,7 @@
 
 use crate::redis::answer_limit::AnswerLimit;
 use crate::redis::reply_item::bulk_item;
+use std::collections::HashSet;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
@@ -45,17 +46,29 @@ pub static HMGET: Command = Command {
 };
 
 fn hmget(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let limit = AnswerLimit::of(cx, reply);
+    let mut limit = AnswerLimit::of(cx, reply);
     let hash = cx.read_collection::<Hash>()?;
     reply.array(args.len() - 2);
     for field in args.from(2) {
         reply_value(reply, hash.and_then(|hash| hash.get(field)));
         if !limit.allows_more(reply) {
-            break;
+            // Each field once is what HGETALL answers, too.
+            if are_distinct(args.from(2)) {
+                limit = limit.without_repeats();
+            }
+            if !limit.allows_more(reply) {
+                break;
+            }
         }
     }
     limit.check(reply)?;
     Ok(Effect::Unchanged)
+}
+
+#[cold]
+fn are_distinct<'a>(mut fields: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut seen = HashSet::new();
+    fields.all(|field| seen.insert(field))
 }
 
 /// Answers a value, or that there is none.
