@@ -3,6 +3,7 @@
 
 use super::{DecodeError, Limits, Value};
 use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
 use tenon_ds::listpack::End;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::hash::element_hash;
@@ -12,9 +13,12 @@ use tenon_store::types::{
     Zset, ZsetForm, ZsetRef,
 };
 
-/// Up to so many elements of a packed form each new one is looked for among those before it. Settings may have that be
-/// tens of thousands: of more, other ways tell whether one is there twice.
-const LOOKED_FOR_MAX: usize = 128;
+/// Up to so many elements of a packed form each new one is looked for among those before it. Of more, their hashes tell
+/// whether one is there twice: a form has a hundred of them as a rule, and by the settings tens of thousands.
+const LOOKED_FOR_MAX: usize = 8;
+
+/// Room for hashes to begin with.
+const HASHES_MIN: usize = 4 * LOOKED_FOR_MAX;
 
 type Elements<'i, 'a> = &'i mut dyn Iterator<Item = Result<Item<'a>, DecodeError>>;
 
@@ -47,9 +51,9 @@ impl<'l> ListBuilder<'l> {
     }
 }
 
-/// The hashes of the elements of a packed form, once there are many.
+/// The hashes of the elements of a packed form, once there are some.
 #[derive(Default)]
-struct Seen(HashSet<u64>);
+struct Seen(HashSet<u64, BuildHasherDefault<AsItIs>>);
 
 impl Seen {
     /// Whether an element is surely not among `len` others, which `each` gives; else it is to be looked for.
@@ -58,10 +62,34 @@ impl Seen {
             return false;
         }
         if self.0.is_empty() {
+            self.0.reserve(HASHES_MIN);
             let mut room = IntText::new();
-            each(&mut |element| _ = self.0.insert(element_hash(element.as_bytes(&mut room))));
+            each(&mut |element| _ = self.add(element.as_bytes(&mut room)));
         }
+        self.add(element)
+    }
+
+    /// Adds an element; `false` where it may be there already.
+    fn add(&mut self, element: &[u8]) -> bool {
         self.0.insert(element_hash(element))
+    }
+}
+
+/// What is hashed by a seed that nobody knows need not be hashed again.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("hashes are numbers");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -179,8 +207,11 @@ const MEMBER_TWICE: DecodeError = DecodeError::malformed("a sorted set has a mem
 /// A sorted set whose members are all different, and no score NaN. In whatever order they come, they are sorted.
 pub(super) struct ZsetBuilder<'l> {
     zset: Zset,
-    /// All members of a packed form, once there are many.
+    /// All members of a packed form, once there are some.
     many: Option<Gathered>,
+    seen: Seen,
+    /// Whether one of them may be there twice.
+    may_repeat: bool,
     limits: &'l Limits,
 }
 
@@ -189,7 +220,7 @@ impl<'l> ZsetBuilder<'l> {
     pub(super) fn new(count: usize, limits: &'l Limits) -> ZsetBuilder<'l> {
         let is_large = count > limits.zset.members;
         let zset = if is_large { Zset::from(ZsetForm::Tree(Members::new())) } else { Zset::default() };
-        ZsetBuilder { zset, many: None, limits }
+        ZsetBuilder { zset, many: None, seen: Seen::default(), may_repeat: false, limits }
     }
 
     pub(super) fn add(&mut self, member: &[u8], score: f64) -> Result<(), DecodeError> {
@@ -197,6 +228,7 @@ impl<'l> ZsetBuilder<'l> {
             return Err(DecodeError::malformed("a score is not a number"));
         }
         if let Some(many) = &mut self.many {
+            self.may_repeat |= !self.seen.add(member);
             many.push(member, score);
             return Ok(());
         }
@@ -206,6 +238,8 @@ impl<'l> ZsetBuilder<'l> {
             let mut room = IntText::new();
             let many = self.many.insert(Gathered::default());
             self.zset.view().for_each(|member, score| many.push(member.as_bytes(&mut room), score));
+            let each = |each: &mut dyn FnMut(Item<'_>)| self.zset.view().for_each(|member, _| each(member));
+            self.may_repeat = !self.seen.is_new(member, LOOKED_FOR_MAX, each);
             many.push(member, score);
             return Ok(());
         }
@@ -229,11 +263,14 @@ impl<'l> ZsetBuilder<'l> {
 
     pub(super) fn finish(self) -> Result<Value, DecodeError> {
         let Some(mut many) = self.many else { return not_empty(self.zset).map(Value::Zset) };
-        let len = many.len();
-        many.unite(|first, _| first);
-        if many.len() < len {
-            return Err(MEMBER_TWICE);
+        if self.may_repeat {
+            let len = many.len();
+            many.unite(|first, _| first);
+            if many.len() < len {
+                return Err(MEMBER_TWICE);
+            }
         }
+        // Mostly they have come in their order, which is soon seen.
         many.sort();
         Ok(Value::Zset(many.into_zset(self.limits.zset)))
     }

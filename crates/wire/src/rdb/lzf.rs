@@ -87,13 +87,12 @@ fn decompress(
             if handed_on + out.len() + count > len {
                 return None;
             }
-            if back >= count {
-                out.extend_from_within(from..from + count);
-            } else {
-                // What is copied overlaps what it is copied to.
-                for at in from..from + count {
-                    out.push(out[at]);
-                }
+            // What is copied may overlap what it is copied to: then it repeats what has come of it so far.
+            let mut left = count;
+            while left > 0 {
+                let there = left.min(out.len() - from);
+                out.extend_from_within(from..from + there);
+                left -= there;
             }
         }
         handed_on += hand_on(out);

@@ -40,6 +40,10 @@ fn find_in<const WIDTH: usize>(
     value: i64,
     read: impl Fn([u8; WIDTH]) -> i64,
 ) -> Result<usize, usize> {
+    // In their order is how they mostly come.
+    if integers.last().is_none_or(|bytes| read(*bytes) < value) {
+        return Err(integers.len());
+    }
     let index = integers.partition_point(|bytes| read(*bytes) < value);
     let is_there = integers.get(index).is_some_and(|bytes| read(*bytes) == value);
     if is_there { Ok(index) } else { Err(index) }
