@@ -29,8 +29,9 @@ pub fn lzf_decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
     if len > input.len().checked_mul(GAIN_MAX)? {
         return None;
     }
-    let mut out = Vec::with_capacity(len);
-    (decompress(input, len, &mut out, |_| 0) == Some(len)).then_some(out)
+    let mut out = vec![0; len];
+    let end = decompress(input, len, &mut out, |_, end| end)?;
+    (end == len).then_some(out)
 }
 
 /// Hands the `len` bytes that `input` decompresses to on in pieces, all but the last of [`PIECE`] bytes; tells whether it does to
@@ -39,65 +40,86 @@ pub(super) fn lzf_decompress_in_pieces(input: &[u8], len: usize, mut take: impl 
     if input.len().checked_mul(GAIN_MAX).is_none_or(|most| len > most) {
         return false;
     }
-    let mut out = Vec::with_capacity(PIECE + REACH + MATCH_MAX);
-    let found = decompress(input, len, &mut out, |out| {
-        if out.len() < PIECE + REACH {
-            return 0;
+    let mut out = vec![0; PIECE + REACH + MATCH_MAX];
+    let mut handed_on = 0;
+    let found = decompress(input, len, &mut out, |out, end| {
+        if end < PIECE + REACH {
+            return end;
         }
         take(&out[..PIECE]);
-        out.drain(..PIECE);
-        PIECE
+        handed_on += PIECE;
+        out.copy_within(PIECE..end, 0);
+        end - PIECE
     });
-    take(&out);
-    found == Some(len)
+    found.is_some_and(|end| {
+        take(&out[..end]);
+        handed_on + end == len
+    })
 }
 
-/// Appends what `input` decompresses to, if that is no more than `len` bytes; tells how many it is. Of those that are there `hand_on`
-/// may take from the front, all but the last [`REACH`], and says how many it has taken.
+/// Writes what `input` decompresses to, if that is no more than `len` bytes, to the beginning of `out`, and gives where it ends
+/// there. Behind that, `out` is of no meaning. Of those bytes that are there `hand_on` may take some from the front, all but the last
+/// [`REACH`], and says where they end then. There is room for one run more each time, or for all.
 #[inline]
 fn decompress(
     input: &[u8],
     len: usize,
-    out: &mut Vec<u8>,
-    mut hand_on: impl FnMut(&mut Vec<u8>) -> usize,
+    out: &mut [u8],
+    mut hand_on: impl FnMut(&mut [u8], usize) -> usize,
 ) -> Option<usize> {
-    let mut handed_on = 0;
+    let (mut end, mut may_come) = (0, len);
     let mut left = input;
     while let Some((&control, rest)) = left.split_first() {
         left = rest;
+        let count;
         if control < LITERAL_MAX as u8 {
-            let (literal, rest) = left.split_at_checked(usize::from(control) + 1)?;
-            left = rest;
-            if handed_on + out.len() + literal.len() > len {
-                return None;
+            count = usize::from(control) + 1;
+            let (literal, rest) = left.split_at_checked(count)?;
+            may_come = may_come.checked_sub(count)?;
+            // With what is behind it a run is of one length, whose copy takes no call.
+            match (left.first_chunk::<LITERAL_MAX>(), out[end..].first_chunk_mut()) {
+                (Some(run), Some(place)) => *place = *run,
+                _ => out[end..end + count].copy_from_slice(literal),
             }
-            out.extend_from_slice(literal);
+            left = rest;
         } else {
-            let mut count = usize::from(control >> 5);
-            if count == 7 {
+            let mut length = usize::from(control >> 5);
+            if length == 7 {
                 let (&more, rest) = left.split_first()?;
-                count += usize::from(more);
+                length += usize::from(more);
                 left = rest;
             }
+            count = length + 2;
             let (&low, rest) = left.split_first()?;
             left = rest;
             let back = (usize::from(control & 0x1F) << 8 | usize::from(low)) + 1;
-            let from = out.len().checked_sub(back)?;
-            let count = count + 2;
-            if handed_on + out.len() + count > len {
-                return None;
-            }
-            // What is copied may overlap what it is copied to: then it repeats what has come of it so far.
-            let mut left = count;
-            while left > 0 {
-                let there = left.min(out.len() - from);
-                out.extend_from_within(from..from + there);
-                left -= there;
-            }
+            let from = end.checked_sub(back)?;
+            may_come = may_come.checked_sub(count)?;
+            repeat(out, from, end, count);
         }
-        handed_on += hand_on(out);
+        end = hand_on(out, end + count);
     }
-    Some(handed_on + out.len())
+    Some(end)
+}
+
+/// Repeats what lies `count` bytes from `from` on at `end`, behind it. It may overlap what it is copied to: then it repeats what has
+/// come of it so far. Some bytes behind may change, too.
+#[inline]
+fn repeat(out: &mut [u8], from: usize, end: usize, count: usize) {
+    const SHORT: usize = 16;
+    if count <= SHORT.min(end - from)
+        && let Some(&run) = out[from..].first_chunk::<SHORT>()
+        && let Some(place) = out[end..].first_chunk_mut()
+    {
+        *place = run;
+        return;
+    }
+    let mut done = 0;
+    while done < count {
+        let there = (count - done).min(end + done - from);
+        out.copy_within(from..from + there, end + done);
+        done += there;
+    }
 }
 
 /// Writes the compressed form of `input` to the beginning of `out` and gives its length, if there is room for it.
