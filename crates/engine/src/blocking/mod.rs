@@ -30,6 +30,7 @@
 //! then a command that may wait waits behind those in the queue.
 
 mod copies;
+mod end;
 mod ready;
 mod registry;
 mod serve;
@@ -38,9 +39,9 @@ mod timers;
 mod waiter;
 
 pub use copies::Copies;
+pub use end::Unblocking;
 pub use ready::{ReadyKey, ReadyKeys};
 pub use registry::Blocking;
-pub use serve::Unblocking;
 pub(crate) use serve::{Parked, Served};
 pub use timeout::Timeout;
 pub(crate) use waiter::Waiter;
