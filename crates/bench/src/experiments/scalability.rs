@@ -7,7 +7,7 @@ use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::machine::placement::own_cores;
 use crate::peers::Settings;
 use crate::results::Case;
-use crate::session::{Session, Shape};
+use crate::session::{Named, Session, Shape};
 use anyhow::Result;
 
 const THREADS: &str = "server threads";
@@ -72,11 +72,11 @@ fn run(session: &mut Session) -> Result<()> {
         let of_clients = cases(session, threads, CLIENT_THREADS, &clients);
         let servers = session.start_all(
             &[&of_connections[..], &of_clients].concat(),
-            speaks,
+            scales,
             |session| Settings { threads, ..session.settings() },
             |session, server| stock.fill(session, server).map(drop),
         )?;
-        session.grid(&servers, &of_connections, speaks, |session, server, case, round| {
+        session.grid(&servers, &of_connections, scales, |session, server, case, round| {
             let connections = case.quantity(CONNECTIONS).unwrap_or(1.0) as usize;
             let shape = Shape { connections, ..session.usual_shape(1) };
             Ok(stock.measure(session, server, case, &shape, round)?.reading())
@@ -87,12 +87,17 @@ fn run(session: &mut Session) -> Result<()> {
             session.measured_on("client threads", clients);
             let connections = clients * CONNECTIONS_A_THREAD;
             let shape = Shape { threads: clients, connections, ..session.usual_shape(1) };
-            session.grid(&servers, &of_clients, speaks, |session, server, case, round| {
+            session.grid(&servers, &of_clients, scales, |session, server, case, round| {
                 Ok(stock.measure(session, server, case, &shape, round)?.reading())
             })?;
         }
     }
     Ok(())
+}
+
+/// Whether a server is measured: of one that somebody else has started the threads are not known, nor are they others for asking.
+fn scales<S: Named>(session: &Session, server: &S, case: &Case) -> bool {
+    server.is_started() && speaks(session, server, case)
 }
 
 /// In each language, at each of these places on one axis.
