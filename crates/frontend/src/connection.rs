@@ -161,6 +161,14 @@ impl Connection {
         }
     }
 
+    /// Ends what the client waits for, as the server ends; `false` if an answer to it is on its way all the same.
+    pub fn ends_unanswered(&self, engine: &Engine) -> bool {
+        match self {
+            Connection::Resp(connection) => engine.ends_unanswered(connection.session()),
+            Connection::Memcache(_) => true,
+        }
+    }
+
     /// How much of its output the client may leave unread and still be answered, in bytes.
     pub fn unsent_max(&self, engine: &Engine) -> usize {
         match self {

@@ -335,6 +335,10 @@ impl Service for Tenon {
         connection.client().killed.store(true, Ordering::Release);
     }
 
+    fn ends_unanswered(&self, connection: &Connection) -> bool {
+        connection.ends_unanswered(&self.engine)
+    }
+
     fn wakes_in(&self, worker: &Worker) -> Option<Duration> {
         let ends_rest = self.engine.ends_rest(worker);
         self.engine.next_end_of_wait(worker).into_iter().chain(ends_rest).min()

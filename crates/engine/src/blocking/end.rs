@@ -98,6 +98,16 @@ impl Engine {
         }
     }
 
+    /// Ends a session's wait, as the server ends; `false` if it was served before, by whichever thread, or goes on a slice at a time:
+    /// a message that says so is on its way, and what it was given is nowhere else any more.
+    pub fn ends_unanswered(&self, session: &Session) -> bool {
+        match &session.parked {
+            Some(Parked::ForKey { waiter, .. }) => self.end_wait(waiter, Ending::Gone),
+            Some(Parked::InSlices(_)) => false,
+            Some(Parked::Away { .. } | Parked::Pausing(_)) | None => true,
+        }
+    }
+
     /// Writes the reply of a session's command that has waited, for a key or an errand, if its wait is over; tells
     /// whether it is.
     pub fn finish_wait(&self, worker: &mut Worker, session: &mut Session, out: &mut OutBuf) -> bool {

@@ -6,6 +6,9 @@
 //!      +---- it cannot be, or ABORT ----+
 //! ```
 //!
+//! Who asks for the end while one comes waits for that: it ends with it, or has its own turn when it fails, as it may want the end
+//! whatever fails. ABORT calls off all that were asked for before, and none that is asked for behind it.
+//!
 //! The log's first base comes first, while clients go on: without that the log says nothing of what was there before; then what
 //! a log has confirmed that cannot be written just now. To save comes next: writes wait, every call that is under way ends, and
 //! then is the moment. An end that does not save has writes wait, too, until the scripts have ended that have written: half of one
@@ -23,7 +26,7 @@ use crate::errand::{Finish, Work};
 use crate::errors::CmdError;
 use crate::scripting::LongScript;
 use crate::worker::Worker;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -71,30 +74,76 @@ enum Stage {
 /// How near the end is.
 #[derive(Debug, Default)]
 pub(super) struct End {
-    stage: Mutex<Stage>,
+    course: Mutex<Course>,
+    /// Told of when an end that came has failed, was called off or is certain.
+    moved: Condvar,
     /// When the process ends whatever scripts still run, where it is not to wait for them.
     leaves_at: OnceLock<Instant>,
-    /// Whether everybody is being told that the process ends. Set while the stage is locked.
+    /// Whether everybody is being told that the process ends. Set while the course is locked.
     is_asked_for: AtomicBool,
 }
 
+#[derive(Debug, Default)]
+struct Course {
+    stage: Stage,
+    /// How many threads wait for their turns.
+    waiting: usize,
+    /// How often ends were called off.
+    aborts: u64,
+}
+
+/// An end that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    ending: Ending,
+    on_failure: OnFailure,
+    /// How often ends had been called off before.
+    aborts: u64,
+}
+
 impl End {
-    /// Moves on, if it is where it is to come from; tells whether it is.
-    fn move_on(&self, from: Stage, to: Stage) -> bool {
-        let mut stage = self.stage.lock();
-        let is_there = *stage == from;
-        if is_there {
-            *stage = to;
+    fn ask(&self, ending: Ending, on_failure: OnFailure) -> Asked {
+        Asked { ending, on_failure, aborts: self.course.lock().aborts }
+    }
+
+    /// Has an end come when it is its turn; `false`: another one is certain.
+    ///
+    /// # Errors
+    /// When it was called off before.
+    fn begin(&self, asked: Asked) -> io::Result<bool> {
+        let mut course = self.course.lock();
+        course.waiting += 1;
+        while matches!(course.stage, Stage::Comes | Stage::CalledOff) && course.aborts == asked.aborts {
+            self.moved.wait(&mut course);
         }
-        is_there
+        course.waiting -= 1;
+        if course.aborts != asked.aborts {
+            return Err(called_off());
+        }
+        let is_certain = course.stage == Stage::Certain;
+        if !is_certain {
+            course.stage = Stage::Comes;
+        }
+        Ok(!is_certain)
+    }
+
+    /// Makes the end certain that comes, unless it was called off.
+    fn make_certain(&self) -> bool {
+        let mut course = self.course.lock();
+        let comes = course.stage == Stage::Comes;
+        if comes {
+            course.stage = Stage::Certain;
+            self.moved.notify_all();
+        }
+        comes
     }
 
     fn comes(&self) -> bool {
-        *self.stage.lock() == Stage::Comes
+        self.course.lock().stage == Stage::Comes
     }
 
     fn is_called_off(&self) -> bool {
-        *self.stage.lock() == Stage::CalledOff
+        self.course.lock().stage == Stage::CalledOff
     }
 }
 
@@ -154,39 +203,45 @@ impl Engine {
 
     /// Whether the data is coming on disk, or scripts come to their ends, because the process is to end.
     pub fn is_ending(&self) -> bool {
-        *self.saving.end.stage.lock() != Stage::GoesOn
+        let course = self.saving.end.course.lock();
+        matches!(course.stage, Stage::Comes | Stage::Certain) || course.waiting > 0
     }
 
-    /// Calls off the end of the process, as long as it is not certain; tells whether it came.
+    /// Calls off the end of the process, as long as it is not certain, whoever has asked for it; tells whether it came.
     pub fn call_off_end(&self) -> bool {
-        let came = self.saving.end.move_on(Stage::Comes, Stage::CalledOff);
+        let mut course = self.saving.end.course.lock();
+        let came = course.stage == Stage::Comes;
+        if course.stage == Stage::Certain || !came && course.waiting == 0 {
+            return false;
+        }
+        course.aborts += 1;
+        self.saving.end.moved.notify_all();
         if came {
+            course.stage = Stage::CalledOff;
+            // Before the next one has its turn, whose save this is not for.
             self.saving.cancel(Some(Kind::End));
         }
-        came
+        true
     }
 
     /// Brings on disk what has to be there before the process ends; it may end then. No worker's thread waits for this.
     ///
     /// # Errors
-    /// When that could not be done, was called off, or somebody else is doing so; then everything goes on.
-    fn prepare_end(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
-        if self.may_end_now(ending, on_failure) {
+    /// When that could not be done or was called off; then everything goes on.
+    fn prepare_end(&self, asked: Asked) -> io::Result<()> {
+        let end = &self.saving.end;
+        if self.may_end_now(asked.ending, asked.on_failure) || !end.begin(asked)? {
             return Ok(());
         }
-        let end = &self.saving.end;
-        if !end.move_on(Stage::GoesOn, Stage::Comes) {
-            return Err(io::ErrorKind::ResourceBusy.into());
-        }
-        let mut result = self.bring_on_disk(ending, on_failure);
+        let mut result = self.bring_on_disk(asked.ending, asked.on_failure);
         if let Err(error) = &result
-            && on_failure == OnFailure::EndAnyway
+            && asked.on_failure == OnFailure::EndAnyway
             && !end.is_called_off()
         {
             tracing::error!("the data could not be saved before the end: {error}");
             result = Ok(());
         }
-        if result.is_ok() && !end.move_on(Stage::Comes, Stage::Certain) {
+        if result.is_ok() && !end.make_certain() {
             result = Err(called_off());
         }
         if let Err(error) = &result {
@@ -203,14 +258,15 @@ impl Engine {
     /// The process does not end.
     fn go_on_after_all(&self) {
         // Who sees that writes go on may ask for the end again.
-        let mut stage = self.saving.end.stage.lock();
+        let mut course = self.saving.end.course.lock();
         // Somebody else may have had the process end meanwhile, without any of this.
         if !self.saving.end.is_asked_for.load(Ordering::Relaxed) {
             self.scripts.running.go_on_after_all();
         }
         let waiting = self.pause.call_off_end();
-        *stage = Stage::GoesOn;
-        drop(stage);
+        course.stage = Stage::GoesOn;
+        self.saving.end.moved.notify_all();
+        drop(course);
         waiting.into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));
     }
 
@@ -279,11 +335,11 @@ impl Engine {
     /// Asks for the end of the process, and of the scripts that may end in their middle; tells whether anyone listens.
     pub fn shut_down(&self) -> bool {
         let Some(hook) = self.shutdown.get() else { return false };
-        let stage = self.saving.end.stage.lock();
+        let course = self.saving.end.course.lock();
         self.saving.end.is_asked_for.store(true, Ordering::Relaxed);
         // No worker may be left to do so.
         self.scripts.running.end_all();
-        drop(stage);
+        drop(course);
         hook();
         true
     }
@@ -336,7 +392,11 @@ impl Engine {
 
     /// Ends the process as soon as what has to be is on disk; tells whether it does. No worker's thread waits for this.
     pub fn end(&self, ending: Ending, on_failure: OnFailure) -> bool {
-        if self.prepare_end(ending, on_failure).is_err() {
+        self.end_as(self.saving.end.ask(ending, on_failure))
+    }
+
+    fn end_as(&self, asked: Asked) -> bool {
+        if self.prepare_end(asked).is_err() {
             return false;
         }
         let ends = self.shut_down();
@@ -351,12 +411,17 @@ impl Engine {
     /// # Errors
     /// When no thread can be had.
     pub fn end_in_background(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
-        let Some(engine) = self.shared().filter(|_| !self.may_end_now(ending, on_failure)) else {
+        if self.may_end_now(ending, on_failure) {
+            // Not asked again, lest the caller wait after all.
+            self.shut_down();
+            return Ok(());
+        }
+        let Some(engine) = self.shared() else {
             self.end(ending, on_failure);
             return Ok(());
         };
-        let end = move || _ = engine.end(ending, on_failure);
-        let started = std::thread::Builder::new().name("end".to_owned()).spawn(end);
+        let asked = self.saving.end.ask(ending, on_failure);
+        let started = std::thread::Builder::new().name("end".to_owned()).spawn(move || _ = engine.end_as(asked));
         started.map(|_| ()).inspect_err(|error| tracing::error!("no thread could be started for the end: {error}"))
     }
 
@@ -373,25 +438,33 @@ impl Engine {
         on_failure: OnFailure,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
-        if ending == Ending::NoSave && self.is_disk_ready(ending, on_failure) {
-            self.leave_scripts();
-            return Box::new(Leave { ends: self.shut_down() }).finish(cx, reply).map(|_| ());
+        let leaves = |ends: bool| Box::new(Leave { ends });
+        if ending == Ending::NoSave {
+            let is_ready = self.is_disk_ready(ending, on_failure);
+            if is_ready {
+                self.leave_scripts();
+            } else {
+                self.tell_what_is_not_on_disk();
+            }
+            return leaves(is_ready && self.shut_down()).finish(cx, reply).map(|_| ());
         }
-        match self.shared().filter(|_| !self.may_end_now(ending, on_failure)) {
-            Some(_) if ending == Ending::NoSave => {
-                match self.log_is_behind() {
-                    Some(why) => tracing::warn!("{why}. Can't exit; SHUTDOWN NOSAVE FORCE loses what is not written."),
-                    None => tracing::warn!(
-                        "Writing initial AOF, can't exit. SHUTDOWN waits for it, SHUTDOWN NOSAVE FORCE does without it."
-                    ),
-                }
-                Box::new(Leave { ends: false }).finish(cx, reply).map(|_| ())
-            }
-            Some(engine) => {
-                let work: Work = Box::new(move || Box::new(Leave { ends: engine.end(ending, on_failure) }));
-                self.send_out(cx, work, reply)
-            }
-            None => Box::new(Leave { ends: self.end(ending, on_failure) }).finish(cx, reply).map(|_| ()),
+        if self.may_end_now(ending, on_failure) {
+            return leaves(self.shut_down()).finish(cx, reply).map(|_| ());
+        }
+        let Some(engine) = self.shared() else {
+            return leaves(self.end(ending, on_failure)).finish(cx, reply).map(|_| ());
+        };
+        let asked = self.saving.end.ask(ending, on_failure);
+        let work: Work = Box::new(move || Box::new(Leave { ends: engine.end_as(asked) }));
+        self.send_out(cx, work, reply)
+    }
+
+    fn tell_what_is_not_on_disk(&self) {
+        match self.log_is_behind() {
+            Some(why) => tracing::warn!("{why}. Can't exit; SHUTDOWN NOSAVE FORCE loses what is not written."),
+            None => tracing::warn!(
+                "Writing initial AOF, can't exit. SHUTDOWN waits for it, SHUTDOWN NOSAVE FORCE does without it."
+            ),
         }
     }
 }

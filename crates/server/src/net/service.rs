@@ -244,6 +244,13 @@ pub trait Service: Send + Sync + 'static {
         let _ = connection;
     }
 
+    /// Ends what a parked connection waits for, as the server ends and all that it was answered before has left. `false`: that has
+    /// come, and a message which un-parks the connection is on its way. Nothing comes for it after `true`.
+    fn ends_unanswered(&self, connection: &Self::Connection) -> bool {
+        let _ = connection;
+        true
+    }
+
     /// How often something was taken back that new connections may have been let in by. Asked for each new connection, before
     /// anything else that it is let in by.
     fn taken_back(&self) -> u64 {

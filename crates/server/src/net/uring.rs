@@ -574,10 +574,10 @@ impl Uring {
     /// Has an event come when the socket has room, if something waits for that.
     fn wait_until_writable(&mut self, port: &mut Port) {
         let waits = !port.unsent.is_empty() || port.tls.as_ref().is_some_and(|tls| tls.unsealed() > 0);
-        if !waits || port.send_failed.is_some() || port.in_flight.writable {
+        if !waits || port.send_failed.is_some() {
             return;
         }
-        if port.in_flight.writable_on {
+        if port.in_flight.writable || port.in_flight.writable_on {
             // It tells when room comes, not that there is some.
             if std::mem::take(&mut port.has_room) {
                 self.report(port, Event { sent: true, ..Event::default() });

@@ -43,6 +43,9 @@ pub struct Echo {
     pub produced: AtomicU64,
     pub filled: AtomicUsize,
     pub parked: AtomicUsize,
+    /// Whether those that are parked at the end are to have an answer, and how often that was asked.
+    pub answers_parked: AtomicBool,
+    pub asked_of_parked: AtomicUsize,
     pub durable: AtomicU64,
     /// Whether a worker holds replies and is to be told when more is durable.
     pub is_holding: AtomicBool,
@@ -368,6 +371,11 @@ impl Service for Echo {
 
     fn drops_parked(&self, _client: &Client) -> bool {
         !self.keeps_parked.load(Ordering::Relaxed)
+    }
+
+    fn ends_unanswered(&self, _client: &Client) -> bool {
+        self.asked_of_parked.fetch_add(1, Ordering::Relaxed);
+        !self.answers_parked.load(Ordering::Relaxed)
     }
 
     fn taken_back(&self) -> u64 {

@@ -52,6 +52,22 @@ fn whatever_had_come_before_the_end_is_answered_however_many_have_sent_it() {
 }
 
 #[test]
+fn whoever_was_served_while_parked_has_the_answer_before_the_end() {
+    let server = Server::start();
+    let parked = server.connect_known();
+    parked.send("park\n");
+    let echo = Arc::clone(&server.echo);
+    eventually("it to be parked", || (echo.parked.load(Ordering::Relaxed) == 1).then_some(()));
+    echo.answers_parked.store(true, Ordering::Relaxed);
+    server.shutdown.request(PATIENCE);
+    eventually("the end to come to it", || (echo.asked_of_parked.load(Ordering::Relaxed) > 0).then_some(()));
+    server.post(&parked, Message::Unpark);
+    assert_eq!(parked.rest(), b"unparked\n");
+    let echo = server.stop(PATIENCE);
+    assert_eq!(*echo.closed.lock().unwrap(), [CloseReason::Shutdown]);
+}
+
+#[test]
 fn who_takes_nothing_is_given_up_before_the_grace_is_over() {
     let server = Server::start();
     let stuck = server.connect_known();
@@ -59,6 +75,23 @@ fn who_takes_nothing_is_given_up_before_the_grace_is_over() {
     let echo = server.stop(Duration::from_secs(2));
     assert_eq!(*echo.closed.lock().unwrap(), [CloseReason::FlushTimeout]);
     assert!(stuck.rest().len() < 100_000_000);
+}
+
+#[test]
+fn the_time_that_a_call_takes_is_not_the_time_of_who_waits_for_its_answer() {
+    const GRACE: Duration = Duration::from_secs(8);
+    let server = Server::start_with(1, vec![tcp(FrontEnd::Resp, "127.0.0.1")]);
+    let client = server.connect_known();
+    client.send("hold it\nbig 30000000\n");
+    let echo = Arc::clone(&server.echo);
+    eventually("the worker to be held", || (echo.holding.load(Ordering::Relaxed) == 1).then_some(()));
+    server.shutdown.request(GRACE);
+    std::thread::sleep(GRACE / 4 + Duration::from_millis(100));
+    echo.release("it");
+    // It is not so quick that the kernel has room again when the loop looks first.
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(client.rest().len(), "held it\n<>\n".len() + 30_000_000);
+    server.stop(PATIENCE);
 }
 
 #[test]

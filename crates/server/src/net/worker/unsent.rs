@@ -5,6 +5,7 @@ use crate::net::connection::{Connection, Phase};
 use crate::net::io::Io;
 use crate::net::service::{CloseReason, Service};
 use crate::net::slab::Key;
+use std::time::Instant;
 
 impl<S: Service, I: Io> Worker<'_, S, I> {
     /// Sends what was left; `false` if the connection is gone.
@@ -80,7 +81,8 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 self.close(worker, key, CloseReason::Failed(error));
                 continue;
             }
-            connection.active_at = self.now;
+            // The turn may have begun long ago, and the client has had none of that time to take the rest.
+            connection.active_at = if self.io.unsent(&connection.socket) > 0 { Instant::now() } else { self.now };
             if self.has_sent(worker, key) {
                 self.read_on(key);
             }
@@ -140,6 +142,10 @@ pub(super) fn note_output<S: Service, I: Io>(
         service.note_sent(worker, connection.state(), sent);
     }
     if unsent != connection.unsent_noted {
+        if connection.unsent_noted == 0 {
+            // The call may have taken long, and the client has had none of that time to take what it was answered.
+            connection.active_at = Instant::now();
+        }
         connection.unsent_noted = unsent;
         let memory = if unsent > 0 { connection.unsent_memory(io) } else { 0 };
         service.note_unsent(connection.state(), unsent, memory);

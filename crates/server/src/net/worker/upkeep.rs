@@ -76,10 +76,10 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         self.service.end_long_calls();
         // There is no end of them.
         self.change_datagrams(Vec::new());
-        // What has arrived may not have been reported yet. It is dealt with in the next turn, before any connection is
-        // closed.
+        // What has arrived may not have been reported yet, nor that there is room for what is unsent: who takes nothing is to have
+        // been offered it when its time begins. It is dealt with in the next turn, before any connection is closed.
         let keys = (0..self.connections.places()).filter_map(|index| self.connections.key_at(index));
-        let events = keys.map(|key| Event { token: key.to_u64(), received: true, ..Event::default() });
+        let events = keys.map(|key| Event { token: key.to_u64(), received: true, sent: true, ..Event::default() });
         self.postponed_events.extend(events);
     }
 
@@ -101,7 +101,10 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             let Some(connection) = self.connections.get_mut(key) else { continue };
             let done = match connection.phase {
                 Phase::Open => !self.io.may_receive(&connection.socket) && flushed(&mut self.io, connection) == 0,
-                Phase::Parked => flushed(&mut self.io, connection) == 0,
+                // Of one that was served the answer is on its way.
+                Phase::Parked => {
+                    flushed(&mut self.io, connection) == 0 && self.service.ends_unanswered(connection.state())
+                }
                 Phase::Draining | Phase::Flushing(_) => false,
             };
             if done || too_late {
