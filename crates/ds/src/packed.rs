@@ -106,6 +106,13 @@ impl<'a> Item<'a> {
     /// Writes the element behind bytes that are no sequence of this module's; [`element_at`] reads it there.
     #[inline]
     pub fn append_to(self, bytes: &mut Vec<u8>) {
+        if let Item::Bytes(short) = self
+            && short.len() <= SHORT_MAX
+        {
+            bytes.push(short.len() as u8);
+            bytes.extend_from_slice(short);
+            return;
+        }
         let at = bytes.len();
         bytes.resize(at + self.packed_len(), 0);
         self.write(&mut bytes[at..]);
@@ -342,8 +349,14 @@ impl PackedBuf {
     }
 
     /// Adds an element at the end.
+    ///
+    /// # Panics
+    /// When there are `COUNT_MAX` elements.
+    #[inline]
     pub fn push(&mut self, item: Item<'_>) {
-        self.insert(self.0.len(), item);
+        self.make_room(item.packed_len());
+        item.append_to(&mut self.0);
+        self.count_changed(1);
     }
 
     /// Adds an element before the one that starts at byte `at`, or at the end.
@@ -378,14 +391,21 @@ impl PackedBuf {
         let old_len = self.0.len();
         if len > range.len() {
             let more = len - range.len();
-            if old_len >= LONG_RUN && old_len + more > self.0.capacity() {
-                self.0.reserve_exact(more + old_len / 8);
-            }
+            self.make_room(more);
             self.0.resize(old_len + more, 0);
         }
         self.0.copy_within(range.end..old_len, range.start + len);
         self.0.truncate(old_len + len - range.len());
         item.write(&mut self.0[range.start..range.start + len]);
+    }
+
+    /// Sees to it that a long sequence does not double when so many bytes are added.
+    #[inline]
+    fn make_room(&mut self, more: usize) {
+        let len = self.0.len();
+        if len >= LONG_RUN && len + more > self.0.capacity() {
+            self.0.reserve_exact(more + len / 8);
+        }
     }
 
     fn count_changed(&mut self, by: isize) {

@@ -507,12 +507,13 @@ fn rebuilt(stream: &Stream) -> Stream {
     let mut again = Stream::default();
     again.set_state(stream.state());
     for block in stream.blocks() {
-        let names: Vec<_> = block.names().map(|name| name.to_vec()).collect();
-        again.begin_block(block.first(), names.iter().map(|name| &name[..]));
-        for entry in block.entries() {
-            let fields = fields_of(&entry);
-            let borrowed: Vec<(&[u8], &[u8])> = fields.iter().map(|(field, value)| (&field[..], &value[..])).collect();
-            again.restore_entry(entry.id(), borrowed.into_iter(), false);
+        again.begin_block(block.first(), block.names());
+        for (index, entry) in block.entries().enumerate() {
+            let (names, values): (Vec<_>, Vec<_>) = entry.fields().unzip();
+            // The block's own may be named or not.
+            let is_named = !entry.has_block_names() || index % 2 == 0;
+            let names = is_named.then(|| names.iter().copied());
+            again.restore_entry(entry.id(), names, values.iter().copied(), false);
         }
     }
     again

@@ -160,7 +160,20 @@ pub fn is_back(front: usize, back: &[u8]) -> bool {
 ///
 /// # Panics
 /// When the string is longer than `LEN_MAX`.
+#[inline]
 pub fn append(item: Item<'_>, bytes: &mut Vec<u8>) {
+    match item {
+        Item::Int(int @ 0..=127) => bytes.extend_from_slice(&[int as u8, 1]),
+        Item::Bytes(short) if short.len() < 64 => {
+            bytes.push(STRING_6 | short.len() as u8);
+            bytes.extend_from_slice(short);
+            bytes.push(1 + short.len() as u8);
+        }
+        _ => append_longer(item, bytes),
+    }
+}
+
+fn append_longer(item: Item<'_>, bytes: &mut Vec<u8>) {
     let at = bytes.len();
     bytes.resize(at + encoded_len(item), 0);
     write(item, &mut bytes[at..]);

@@ -7,18 +7,19 @@ use std::hash::{BuildHasherDefault, Hasher};
 use tenon_ds::listpack::End;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::hash::element_hash;
+use tenon_store::types::set::IntSet;
 use tenon_store::types::zset::{Gathered, Members};
 use tenon_store::types::{
-    Collection, Fields, Hash, HashForm, HashRef, List, MEMBER_DEADLINE_MAX_MS, MemberForm, Set, SetRef, WithDeadlines,
-    Zset, ZsetForm, ZsetRef,
+    Collection, Fields, Hash, HashForm, HashRef, List, MEMBER_DEADLINE_MAX_MS, MemberForm, Set, SetForm, SetRef,
+    WithDeadlines, Zset, ZsetForm, ZsetRef,
 };
 
 /// Up to so many elements of a packed form each new one is looked for among those before it. Of more, their hashes tell
 /// whether one is there twice: a form has a hundred of them as a rule, and by the settings tens of thousands.
 const LOOKED_FOR_MAX: usize = 8;
 
-/// Room for hashes to begin with.
-const HASHES_MIN: usize = 4 * LOOKED_FOR_MAX;
+/// Room for hashes to begin with, which most forms do not outgrow.
+const HASHES_MIN: usize = 16 * LOOKED_FOR_MAX;
 
 type Elements<'i, 'a> = &'i mut dyn Iterator<Item = Result<Item<'a>, DecodeError>>;
 
@@ -194,6 +195,19 @@ impl<'l> SetBuilder<'l> {
         for member in members {
             self.add(member?)?;
         }
+        Ok(())
+    }
+
+    /// Adds integers to an empty set, which are in ascending order and all different.
+    pub(super) fn add_ascending(
+        &mut self,
+        ints: impl ExactSizeIterator<Item = i64> + DoubleEndedIterator + Clone,
+    ) -> Result<(), DecodeError> {
+        debug_assert!(self.set.is_empty());
+        if ints.len() > self.limits.set.ints {
+            return self.add_all(&mut ints.map(|int| Ok(Item::Int(int))));
+        }
+        self.set = Set::from(SetForm::Ints(IntSet::from_ascending(ints)));
         Ok(())
     }
 

@@ -100,7 +100,7 @@ pub fn read_value(kind: u8, reader: &mut Reader<'_>, scene: &Scene) -> Result<Va
             let bytes = reader.string()?;
             let ints = intset::read(&bytes)?;
             let mut set = SetBuilder::new(ints.len(), limits);
-            set.add_all(&mut ints.map(|int| Ok(Item::Int(int))))?;
+            set.add_ascending(ints)?;
             set.finish()
         }
         kind::SET_LISTPACK => {

@@ -24,7 +24,9 @@ pub(super) fn written(ints: IntSetRef<'_>) -> Vec<u8> {
 }
 
 /// The integers of a set in these bytes, in ascending order.
-pub(super) fn read(bytes: &[u8]) -> Result<impl ExactSizeIterator<Item = i64> + use<'_>, DecodeError> {
+pub(super) fn read(
+    bytes: &[u8],
+) -> Result<impl ExactSizeIterator<Item = i64> + DoubleEndedIterator + Clone + use<'_>, DecodeError> {
     let wrong = DecodeError::malformed("a set of integers has a wrong header");
     let (width, rest) = bytes.split_first_chunk().ok_or(wrong)?;
     let (count, rest) = rest.split_first_chunk().ok_or(wrong)?;

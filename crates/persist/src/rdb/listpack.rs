@@ -90,8 +90,21 @@ impl<'a> Elements<'a> {
         Ok(Elements { left, expected: Expected((count != COUNT_UNKNOWN).then_some(count)) })
     }
 
+    /// Where the next element of the listpack, which is this one, begins, if there is one.
+    #[inline]
+    pub(super) fn place(&self, listpack: &[u8]) -> Place {
+        // Behind what is left is the end's byte. No listpack is longer than 32 bits tell.
+        Place((listpack.len() - 1 - self.left.len()) as u32)
+    }
+
+    #[inline]
     fn read(&mut self) -> Option<Item<'a>> {
         let (front, item) = element(self.left)?;
+        // Most are so short that both forms of their length are one byte.
+        if front < 0x80 {
+            self.left = self.left[front..].split_first().filter(|(back, _)| usize::from(**back) == front)?.1;
+            return Some(item);
+        }
         // Valkey from 9.1 on has no byte more for what is disputed.
         let back_lens = [listpack::back_len(front), listpack::back_len(front - 1)];
         let is_back = |back_len: &usize| {
@@ -103,7 +116,20 @@ impl<'a> Elements<'a> {
     }
 }
 
+/// Where an element begins that was read.
+#[derive(Clone, Copy)]
+pub(super) struct Place(u32);
+
+impl Place {
+    /// The element in the listpack that it was read from.
+    #[inline]
+    pub(super) fn item(self, listpack: &[u8]) -> Item<'_> {
+        element(&listpack[self.0 as usize..]).expect("it was read before").1
+    }
+}
+
 /// Bytes of the head and payload that the bytes begin with, and what they are.
+#[inline]
 fn element(bytes: &[u8]) -> Option<(usize, Item<'_>)> {
     let head = *bytes.first()?;
     match head {

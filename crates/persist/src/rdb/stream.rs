@@ -20,10 +20,10 @@
 //!   ids elsewhere are two lengths; what is not known of a group is the highest number
 //! ```
 
-use super::listpack::{self, Elements};
+use super::listpack::{self, Elements, Place};
 use super::{DecodeError, kind, producers};
 use std::collections::BTreeMap;
-use tenon_ds::packed::{IntText, Item};
+use tenon_ds::packed::Item;
 use tenon_ds::progress;
 use tenon_store::types::Stream;
 use tenon_store::types::stream::{Block, Consumer, Group, Pending, ProducerLimits, StreamId, StreamState};
@@ -252,11 +252,30 @@ pub(super) fn read_raw_id(reader: &mut Reader<'_>) -> Result<StreamId, ReadError
 }
 
 /// Reads the elements of a block's listpack.
-struct BlockReader<'a>(Elements<'a>);
+struct BlockReader<'a> {
+    listpack: &'a [u8],
+    elements: Elements<'a>,
+}
 
 impl<'a> BlockReader<'a> {
+    fn new(listpack: &'a [u8]) -> Result<BlockReader<'a>, DecodeError> {
+        Ok(BlockReader { listpack, elements: Elements::new(listpack)? })
+    }
+
+    /// Reads an element that is looked at later; a place takes less than an element.
+    fn place(&mut self) -> Result<Place, DecodeError> {
+        let place = self.elements.place(self.listpack);
+        self.element().map(|_| place)
+    }
+
+    /// The elements at these places.
+    fn at<'p>(&self, places: &'p [Place]) -> impl ExactSizeIterator<Item = Item<'a>> + Clone + use<'a, 'p> {
+        let listpack = self.listpack;
+        places.iter().map(move |place| place.item(listpack))
+    }
+
     fn element(&mut self) -> Result<Item<'a>, DecodeError> {
-        self.0.next().unwrap_or(Err(DecodeError::malformed("a stream's block ends early")))
+        self.elements.next().unwrap_or(Err(DecodeError::malformed("a stream's block ends early")))
     }
 
     fn number(&mut self) -> Result<i64, DecodeError> {
@@ -271,48 +290,22 @@ impl<'a> BlockReader<'a> {
     }
 }
 
-/// Elements as texts, one after another.
-#[derive(Default)]
-struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Texts {
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    fn push(&mut self, item: Item<'_>) {
-        self.bytes.extend_from_slice(item.as_bytes(&mut IntText::new()));
-        self.ends.push(self.bytes.len());
-    }
-
-    fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
-        (0..self.ends.len()).map(|index| {
-            let start = if index == 0 { 0 } else { self.ends[index - 1] };
-            &self.bytes[start..self.ends[index]]
-        })
-    }
-}
-
 /// Adds a block's entries to a stream; gives the highest id, deleted or not. Redis keeps a block all of whose entries were
 /// deleted when it trims it entry by entry; nobody sees it.
 fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<StreamId, DecodeError> {
     const WRONG_ID: DecodeError = DecodeError::malformed("a stream's entries are not in order");
-    let mut reader = BlockReader(Elements::new(listpack)?);
+    let mut reader = BlockReader::new(listpack)?;
     let (live, deleted) = (reader.count()?, reader.count()?);
-    let (mut names, mut fields, mut values) = (Texts::default(), Texts::default(), Texts::default());
+    let (mut names, mut fields, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..reader.count()? {
-        names.push(reader.element()?);
+        names.push(reader.place()?);
     }
     if reader.number()? != 0 {
         return Err(DecodeError::malformed("a stream's block has a wrong beginning"));
     }
     let is_kept = live > 0;
     if is_kept {
-        stream.begin_block(first, names.iter());
+        stream.begin_block(first, reader.at(&names));
     }
     let mut last: Option<StreamId> = None;
     let mut seen = [0u32; 2];
@@ -328,16 +321,16 @@ fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<S
         values.clear();
         let is_same = flags & SAME_FIELDS != 0;
         let elements = if is_same {
-            for _ in 0..names.ends.len() {
-                values.push(reader.element()?);
+            for _ in 0..names.len() {
+                values.push(reader.place()?);
             }
-            ENTRY_ELEMENTS + names.ends.len() as i64
+            ENTRY_ELEMENTS + names.len() as i64
         } else {
             fields.clear();
             let count = reader.count()?;
             for _ in 0..count {
-                fields.push(reader.element()?);
-                values.push(reader.element()?);
+                fields.push(reader.place()?);
+                values.push(reader.place()?);
             }
             ENTRY_ELEMENTS + 1 + 2 * i64::from(count)
         };
@@ -346,15 +339,15 @@ fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<S
         }
         let is_deleted = flags & DELETED != 0;
         seen[usize::from(is_deleted)] += 1;
-        let own = if is_same { &names } else { &fields };
-        if own.ends.is_empty() || id == StreamId::MIN {
+        if values.is_empty() || id == StreamId::MIN {
             return Err(DecodeError::malformed("a stream's entry is none that could be added"));
         }
         if is_kept {
-            stream.restore_entry(id, own.iter().zip(values.iter()), is_deleted);
+            let names = (!is_same).then(|| reader.at(&fields));
+            stream.restore_entry(id, names, reader.at(&values), is_deleted);
         }
     }
-    let is_right = seen == [live, deleted] && reader.0.next().is_none();
+    let is_right = seen == [live, deleted] && reader.elements.next().is_none();
     last.filter(|_| is_right).ok_or(DecodeError::malformed("a stream's block has not as many entries as it says"))
 }
 

@@ -210,75 +210,114 @@ impl Position for u32 {
     }
 }
 
+/// The bits of a word of four bytes, little endian, that are its first three.
+const THREE: u32 = 0xFF_FFFF;
+/// Bytes of such a word: where fewer are left, no repetition begins.
+const WORD: usize = size_of::<u32>();
+
+/// The word at byte `at`, if there is all of it.
+#[inline]
+fn word_at(input: &[u8], at: usize) -> Option<u32> {
+    input.get(at..at + WORD)?.first_chunk().map(|word| u32::from_le_bytes(*word))
+}
+
+/// How many bytes are the same from the beginning on, up to the end of `other`, which is not the longer one.
+#[inline]
+fn same_len(one: &[u8], other: &[u8]) -> usize {
+    let (words, _) = other.as_chunks::<8>();
+    let mut len = 0;
+    for (a, b) in one.as_chunks::<8>().0.iter().zip(words) {
+        let differing = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differing != 0 {
+            return len + differing.trailing_zeros() as usize / 8;
+        }
+        len += 8;
+    }
+    len + one[len..].iter().zip(&other[len..]).take_while(|(a, b)| a == b).count()
+}
+
 /// `seen` is where three bytes were seen last, plus one; its length is a power of two.
 #[inline]
 fn compress<P: Position>(input: &[u8], out: &mut [u8], seen: &mut [P]) -> Option<usize> {
     let shift = u32::BITS - seen.len().trailing_zeros();
     let mask = seen.len() - 1;
-    // Fibonacci hashing.
-    let slot = |three: u32| (three.wrapping_mul(0x9E37_79B1) >> shift) as usize & mask;
-    let three_at = |at: usize| input.get(at..at + MATCH_MIN).map(|b| u32::from_be_bytes([0, b[0], b[1], b[2]]));
-    let mut left = Room(out);
-    let len_max = left.0.len();
+    // Fibonacci hashing; the fourth byte is shifted out.
+    let slot = |word: u32| ((word << 8).wrapping_mul(0x9E37_79B1) >> shift) as usize & mask;
+    let mut room = Room { out, len: 0 };
     let mut literals_from = 0;
     let mut at = 0;
-    while let Some(mut three) = three_at(at) {
-        // To the next repetition.
-        let from = loop {
-            let before = std::mem::replace(&mut seen[slot(three)], P::behind(at)).index();
-            // Seldom the same: if it were first asked whether it is near, which is a toss-up, noise would take twice as long.
-            if before > 0 && three_at(before - 1) == Some(three) && (!P::MAY_BE_FAR || at + 1 - before <= REACH) {
-                break before - 1;
-            }
+    while let Some(word) = word_at(input, at) {
+        let before = std::mem::replace(&mut seen[slot(word)], P::behind(at)).index();
+        // Seldom the same: if it were first asked whether it is near, which is a toss-up, noise would take twice as long. Nor is
+        // whether there was any asked by itself, for the same reason.
+        let other = word_at(input, before.saturating_sub(1)).expect("there is one further on");
+        if (before == 0) | ((other ^ word) & THREE != 0) || P::MAY_BE_FAR && at + 1 - before > REACH {
             at += 1;
-            match input.get(at + MATCH_MIN - 1) {
-                Some(next) => three = (three << 8 | u32::from(*next)) & 0xFF_FFFF,
-                None => {
-                    left.literals(&input[literals_from..])?;
-                    return Some(len_max - left.0.len());
-                }
-            }
-        };
+            continue;
+        }
+        let from = before - 1;
         let most = MATCH_MAX.min(input.len() - at);
-        let same = input[from + MATCH_MIN..].iter().zip(&input[at + MATCH_MIN..at + most]);
-        let len = MATCH_MIN + same.take_while(|(a, b)| a == b).count();
-        left.literals(&input[literals_from..at])?;
-        left.repetition(at - from - 1, len)?;
+        let len = MATCH_MIN + same_len(&input[from + MATCH_MIN..], &input[at + MATCH_MIN..at + most]);
+        room.literals(input, literals_from, at)?;
+        room.repetition(at - from - 1, len)?;
         // The ends of what was repeated are found again; its middle less often pays.
         for again in [at + 1, at + len - 2, at + len - 1] {
-            if let Some(three) = three_at(again) {
-                seen[slot(three)] = P::behind(again);
+            if let Some(word) = word_at(input, again) {
+                seen[slot(word)] = P::behind(again);
             }
         }
         at += len;
         literals_from = at;
     }
-    left.literals(&input[literals_from..])?;
-    Some(len_max - left.0.len())
+    room.literals(input, literals_from, input.len())?;
+    Some(room.len)
 }
 
-/// What is left of the output.
-struct Room<'o>(&'o mut [u8]);
+/// The output, and how much of it is written.
+struct Room<'o> {
+    out: &'o mut [u8],
+    len: usize,
+}
 
 impl Room<'_> {
-    fn take(&mut self, len: usize) -> Option<&mut [u8]> {
-        self.0.split_off_mut(..len)
-    }
-
-    fn literals(&mut self, literals: &[u8]) -> Option<()> {
-        for run in literals.chunks(LITERAL_MAX) {
-            let (control, bytes) = self.take(1 + run.len())?.split_first_mut()?;
-            *control = run.len() as u8 - 1;
-            bytes.copy_from_slice(run);
+    #[inline]
+    fn literals(&mut self, input: &[u8], mut from: usize, to: usize) -> Option<()> {
+        loop {
+            let run = (to - from).min(LITERAL_MAX);
+            // With what is behind it a run is of one length, whose copy takes no call. Whether it is empty is a toss-up and
+            // not asked: the next bytes then take the place of what was written.
+            if let Some(place) = self.out[self.len..].first_chunk_mut::<{ 1 + LITERAL_MAX }>()
+                && let Some(literals) = input[from..].first_chunk::<LITERAL_MAX>()
+            {
+                place[0] = (run as u8).wrapping_sub(1);
+                place[1..].copy_from_slice(literals);
+                self.len += if run == 0 { 0 } else { 1 + run };
+            } else if run > 0 {
+                let (control, bytes) = self.out[self.len..].get_mut(..1 + run)?.split_first_mut()?;
+                *control = run as u8 - 1;
+                bytes.copy_from_slice(&input[from..from + run]);
+                self.len += 1 + run;
+            }
+            from += run;
+            if from == to {
+                return Some(());
+            }
         }
-        Some(())
     }
 
+    #[inline]
     fn repetition(&mut self, offset: usize, len: usize) -> Option<()> {
         let (high, low) = ((offset >> 8) as u8, offset as u8);
+        let place = &mut self.out[self.len..];
         match len - 2 {
-            count @ ..7 => self.take(2)?.copy_from_slice(&[(count as u8) << 5 | high, low]),
-            count => self.take(3)?.copy_from_slice(&[7 << 5 | high, (count - 7) as u8, low]),
+            count @ ..7 => {
+                *place.first_chunk_mut()? = [(count as u8) << 5 | high, low];
+                self.len += 2;
+            }
+            count => {
+                *place.first_chunk_mut()? = [7 << 5 | high, (count - 7) as u8, low];
+                self.len += 3;
+            }
         }
         Some(())
     }

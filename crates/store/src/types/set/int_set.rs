@@ -123,6 +123,23 @@ impl IntSet {
         IntSet(bytes)
     }
 
+    /// The set of these integers, which are in ascending order and all different.
+    pub fn from_ascending(ints: impl ExactSizeIterator<Item = i64> + DoubleEndedIterator + Clone) -> IntSet {
+        debug_assert!(ints.clone().is_sorted_by(|one, next| one < next));
+        // The widest are at the ends.
+        let ends = [ints.clone().next(), ints.clone().next_back()];
+        let Some(width) = ends.into_iter().flatten().map(width_of).max() else { return IntSet::default() };
+        let mut bytes = Vec::with_capacity(HEADER + width * ints.len());
+        bytes.push(width as u8);
+        match width {
+            1 => bytes.extend(ints.map(|int| int as u8)),
+            2 => ints.for_each(|int| bytes.extend_from_slice(&(int as i16).to_le_bytes())),
+            4 => ints.for_each(|int| bytes.extend_from_slice(&(int as i32).to_le_bytes())),
+            _ => ints.for_each(|int| bytes.extend_from_slice(&int.to_le_bytes())),
+        }
+        IntSet(bytes)
+    }
+
     /// The bytes of the set.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
@@ -215,6 +232,9 @@ mod tests {
                     assert_eq!(set.add(value), model.insert(value));
                 }
                 assert!(set.view().iter().eq(model.iter().copied()));
+                let least = IntSet::from_ascending(model.iter().copied().collect::<Vec<_>>().into_iter());
+                assert!(least.view().iter().eq(model.iter().copied()));
+                assert!(least.view().width() <= set.view().width(), "no integer may be left that needs the width");
                 assert_eq!((set.view().len(), set.view().is_empty()), (model.len(), model.is_empty()));
             }
         }

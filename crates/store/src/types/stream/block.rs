@@ -87,20 +87,19 @@ fn redis_int_len(number: u64) -> usize {
 impl Block {
     /// A block that begins with an entry.
     pub(super) fn new<'f>(id: StreamId, fields: impl ExactSizeIterator<Item = (&'f [u8], &'f [u8])> + Clone) -> Block {
-        let mut block = Block::with_fields(id, fields.clone().map(|(field, _)| field));
+        let mut block = Block::with_fields(id, fields.clone().map(|(field, _)| Item::of(field)));
         block.append(id, fields);
         block
     }
 
     /// A block without an entry whose entries are likely to have these fields.
-    pub(super) fn with_fields<'f>(first: StreamId, names: impl ExactSizeIterator<Item = &'f [u8]>) -> Block {
+    pub(super) fn with_fields<'f>(first: StreamId, names: impl ExactSizeIterator<Item = Item<'f>>) -> Block {
         let mut bytes = Vec::new();
         let mut redis_len = redis_int_len(names.len() as u64);
         varint::append(&mut bytes, names.len() as u64);
         for name in names {
-            let item = Item::of(name);
-            item.append_to(&mut bytes);
-            redis_len += encoded_len(item);
+            name.append_to(&mut bytes);
+            redis_len += encoded_len(name);
         }
         // An element that ends the master entry, as the number of elements ends all others.
         redis_len += redis_int_len(0);
@@ -151,10 +150,10 @@ impl Block {
         Items { bytes: &self.bytes, at, left: count as usize }
     }
 
-    /// Whether an entry has the block's fields.
-    fn has_names<'f>(&self, fields: impl ExactSizeIterator<Item = (&'f [u8], &'f [u8])>) -> bool {
+    /// Whether these are the block's fields.
+    pub(super) fn has_names<'f>(&self, fields: impl ExactSizeIterator<Item = Item<'f>>) -> bool {
         let names = self.names();
-        names.len() == fields.len() && names.zip(fields).all(|(name, (field, _))| name == Item::of(field))
+        names.len() == fields.len() && names.zip(fields).all(|(name, field)| name == field)
     }
 
     /// Adds an entry, whose id is higher than those of all others that are there. One that was deleted may have had a higher
@@ -164,15 +163,25 @@ impl Block {
         id: StreamId,
         fields: impl ExactSizeIterator<Item = (&'f [u8], &'f [u8])> + Clone,
     ) {
+        let names = fields.clone().map(|(field, _)| Item::of(field));
+        let names = (!self.has_names(names.clone())).then_some(names);
+        self.append_items(id, names, fields.map(|(_, value)| Item::of(value)));
+    }
+
+    /// As `append`, with an entry's fields where they are not the block's.
+    pub(super) fn append_items<'f>(
+        &mut self,
+        id: StreamId,
+        mut names: Option<impl Iterator<Item = Item<'f>> + Clone>,
+        values: impl ExactSizeIterator<Item = Item<'f>> + Clone,
+    ) {
         debug_assert!(id > self.last || self.live == 0 || self.deleted > 0);
-        let is_same = self.has_names(fields.clone());
-        let count = fields.len();
+        let is_same = names.is_none();
+        let count = values.len();
         let ms = id.ms - self.first.ms;
         let seq = if ms == 0 { id.seq - self.first.seq } else { id.seq };
 
-        let packed = |item: &[u8]| Item::of(item).packed_len();
-        let items: usize =
-            fields.clone().map(|(field, value)| packed(value) + if is_same { 0 } else { packed(field) }).sum();
+        let items = values.clone().chain(names.iter().cloned().flatten()).map(Item::packed_len).sum::<usize>();
         let counted = if is_same { 0 } else { varint::len(count as u64) };
         let rest = varint::len(ms) + varint::len(seq) + counted + items;
         let flags = if is_same { SAME_FIELDS } else { 0 };
@@ -194,13 +203,12 @@ impl Block {
             elements += 1 + count;
         }
         redis_len += redis_int_len(elements as u64);
-        for (field, value) in fields {
-            if !is_same {
-                let field = Item::of(field);
-                field.append_to(&mut self.bytes);
-                redis_len += encoded_len(field);
+        for value in values {
+            if let Some(names) = &mut names {
+                let name = names.next().expect("each value has a field");
+                name.append_to(&mut self.bytes);
+                redis_len += encoded_len(name);
             }
-            let value = Item::of(value);
             value.append_to(&mut self.bytes);
             redis_len += encoded_len(value);
         }

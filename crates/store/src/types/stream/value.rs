@@ -11,6 +11,7 @@ use crate::types::{Collection, Object, PackedForm, ValueType};
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeInclusive};
 use tenon_ds::looks::Looks;
+use tenon_ds::packed::Item;
 use tenon_ds::progress;
 
 /// What becomes of what groups note of an entry that is deleted.
@@ -352,16 +353,17 @@ impl Stream {
     }
 
     /// Begins a block with this first id, which is higher than all before, and the names that most entries have.
-    pub fn begin_block<'f>(&mut self, first: StreamId, names: impl ExactSizeIterator<Item = &'f [u8]>) {
+    pub fn begin_block<'f>(&mut self, first: StreamId, names: impl ExactSizeIterator<Item = Item<'f>>) {
         self.entries.push_block(Block::with_fields(first, names));
     }
 
-    /// Adds an entry to the block that was begun, with an id that is higher than all before. A block needs one that is
-    /// not deleted.
+    /// Adds an entry to the block that was begun, with an id that is higher than all before; without names its fields are the
+    /// block's. A block needs one that is not deleted.
     pub fn restore_entry<'f>(
         &mut self,
         id: StreamId,
-        fields: impl ExactSizeIterator<Item = (&'f [u8], &'f [u8])> + Clone,
+        names: Option<impl ExactSizeIterator<Item = Item<'f>> + Clone>,
+        values: impl ExactSizeIterator<Item = Item<'f>> + Clone,
         is_deleted: bool,
     ) {
         self.entries.extend_tail(|block| {
@@ -369,7 +371,8 @@ impl Stream {
                 block.count_deleted(id);
                 return 0;
             }
-            block.append(id, fields);
+            let names = names.filter(|names| !block.has_names(names.clone()));
+            block.append_items(id, names, values);
             1
         });
     }
