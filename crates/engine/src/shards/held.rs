@@ -100,8 +100,10 @@ impl<'a> Held<'a> {
     pub(crate) fn further(&self) -> Vec<usize> {
         let mut further = Vec::new();
         let look = |state: &MutexGuard<'_, ShardState>| {
-            let watched = state.watched.iter().flat_map(|watched| watched.further());
-            further.extend(watched.filter(|index| !self.holds(*index)));
+            // Almost always there is none, and thousands of shards may be held.
+            if let Some(watched) = &state.watched {
+                further.extend(watched.further().filter(|index| !self.holds(*index)));
+            }
         };
         match &self.0 {
             Guards::Listed { guards, .. } => guards.iter().for_each(look),
