@@ -92,11 +92,15 @@ impl Engine {
 
     /// Tells the watchers of a command, whatever it is: one that runs others shows itself before them.
     pub(crate) fn show_monitors(&self, origin: Origin<'_>, database: usize, args: &Args<'_>, secrets: &[usize]) {
-        let line = line(now_us(), origin, database, args, secrets);
-        let mut parcel = Parcel::new(|reply| {
-            reply.raw(b"+");
-            reply.raw(&line);
-            reply.raw(b"\r\n");
+        let now_us = now_us();
+        // Two quotes and a blank beside each argument; escapes are few.
+        let words_len: usize = (0..args.len()).map(|index| args.get(index).len() + 3).sum();
+        let len = LINE_HEAD + words_len;
+        let mut parcel = Parcel::of_about(len, |reply| {
+            let line = reply.out().tail_for(len);
+            line.push(b'+');
+            write_line(now_us, origin, database, args, secrets, line);
+            line.extend_from_slice(b"\r\n");
         });
         for client in &*self.monitors.watching.read() {
             self.deliver(client, &mut parcel);
@@ -104,9 +108,27 @@ impl Engine {
     }
 }
 
+/// About what comes before a line's words, an address of IPv6 included, and its ends.
+const LINE_HEAD: usize = 90;
+
 /// `1700000000.000123 [0 127.0.0.1:5] "SET" "k" "v"`
-fn line(now_us: u64, origin: Origin<'_>, database: usize, args: &Args<'_>, secrets: &[usize]) -> Vec<u8> {
-    let mut line = format!("{}.{:06} [{database} ", now_us / 1_000_000, now_us % 1_000_000).into_bytes();
+fn write_line(
+    now_us: u64,
+    origin: Origin<'_>,
+    database: usize,
+    args: &Args<'_>,
+    secrets: &[usize],
+    line: &mut Vec<u8>,
+) {
+    let mut digits = itoa::Buffer::new();
+    line.extend_from_slice(digits.format(now_us / 1_000_000).as_bytes());
+    // The digits behind a one that goes are those of six places.
+    let micros = digits.format(1_000_000 + now_us % 1_000_000);
+    line.push(b'.');
+    line.extend_from_slice(&micros.as_bytes()[1..]);
+    line.extend_from_slice(b" [");
+    line.extend_from_slice(digits.format(database).as_bytes());
+    line.push(b' ');
     match origin {
         Origin::Client(client) if client.info.unix => {
             line.extend_from_slice(b"unix:");
@@ -122,9 +144,8 @@ fn line(now_us: u64, origin: Origin<'_>, database: usize, args: &Args<'_>, secre
     for index in 0..args.len() {
         line.push(b' ');
         while secrets.next_if(|secret| **secret < index).is_some() {}
-        append_quoted(if secrets.peek() == Some(&&index) { b"(redacted)" } else { args.get(index) }, &mut line);
+        append_quoted(if secrets.peek() == Some(&&index) { b"(redacted)" } else { args.get(index) }, line);
     }
-    line
 }
 
 #[cfg(test)]
@@ -134,7 +155,8 @@ mod tests {
     #[test]
     fn lines_are_those_of_redis() {
         let args = crate::args::OwnedArgs::new([&b"AUTH"[..], b"s3cret", b"a\"\\\n\r\t\x07\x08\x00\xff~"]);
-        let shown = line(1_700_000_000_000_123, Origin::Script, 3, &args.view(), &[1]);
+        let mut shown = Vec::new();
+        write_line(1_700_000_000_000_123, Origin::Script, 3, &args.view(), &[1], &mut shown);
         let expected = r#"1700000000.000123 [3 lua] "AUTH" "(redacted)" "a\"\\\n\r\t\a\b\x00\xff~""#;
         assert_eq!(String::from_utf8(shown).expect("all is escaped"), expected);
     }

@@ -158,12 +158,31 @@ impl Engine {
     #[cold]
     fn publish_event(&self, database: usize, key: &[u8], event: &'static str) {
         let wanted = self.config.notify_keyspace_events();
-        let channel = |of: &str, rest: &[u8]| [format!("__{of}@{database}__:").as_bytes(), rest].concat();
+        if !self.pubsub.may_have_subscribers() {
+            return;
+        }
+        let mut channel = Vec::with_capacity(CHANNEL_HEAD + key.len().max(event.len()));
         if wanted.contains(EventClass::KEYSPACE) {
-            self.publish(Scope::Global, &channel("keyspace", key), event.as_bytes());
+            write_channel("keyspace", database, key, &mut channel);
+            self.publish(Scope::Global, &channel, event.as_bytes());
         }
         if wanted.contains(EventClass::KEYEVENT) {
-            self.publish(Scope::Global, &channel("keyevent", event.as_bytes()), key);
+            write_channel("keyevent", database, event.as_bytes(), &mut channel);
+            self.publish(Scope::Global, &channel, key);
         }
     }
+}
+
+/// The longest of what comes before a key or an event in a channel's name.
+const CHANNEL_HEAD: usize = "__keyspace@__:".len() + 20;
+
+/// `__keyspace@<db>__:<key>`
+fn write_channel(of: &str, database: usize, rest: &[u8], channel: &mut Vec<u8>) {
+    channel.clear();
+    channel.extend_from_slice(b"__");
+    channel.extend_from_slice(of.as_bytes());
+    channel.push(b'@');
+    channel.extend_from_slice(itoa::Buffer::new().format(database).as_bytes());
+    channel.extend_from_slice(b"__:");
+    channel.extend_from_slice(rest);
 }

@@ -29,8 +29,49 @@ struct State {
     /// What the client speaks. Under the lock, so that nothing in an old version follows the reply that changed it.
     proto: Proto,
     pieces: Vec<Bytes>,
-    /// Bytes of all pieces.
+    /// What was put behind the pieces: short ones together.
+    tail: Vec<u8>,
+    /// Bytes of all pieces and the tail.
     len: usize,
+}
+
+/// Pieces below this are copied into the tail, which costs less than to share them; of longer ones many clients hold the
+/// same bytes.
+const COPIED_BELOW: usize = 1024;
+
+/// A tail of so many bytes becomes a piece.
+const TAIL_MAX: usize = 4 * 1024;
+
+impl State {
+    /// Puts a piece behind what waits.
+    fn put(&mut self, piece: &Written) {
+        match piece {
+            Written::Short(bytes) => self.put_short(bytes),
+            Written::Shared(bytes) => self.put_shared(bytes.clone()),
+        }
+    }
+
+    fn put_short(&mut self, bytes: &[u8]) {
+        if self.tail.len() + bytes.len() > TAIL_MAX {
+            self.seal_tail();
+            // There will be as much again.
+            self.tail.reserve_exact(TAIL_MAX);
+        }
+        self.len += bytes.len();
+        self.tail.extend_from_slice(bytes);
+    }
+
+    fn put_shared(&mut self, bytes: Bytes) {
+        self.seal_tail();
+        self.len += bytes.len();
+        self.pieces.push(bytes);
+    }
+
+    fn seal_tail(&mut self) {
+        if !self.tail.is_empty() {
+            self.pieces.push(Bytes::from(std::mem::take(&mut self.tail)));
+        }
+    }
 }
 
 impl Outbox {
@@ -42,14 +83,14 @@ impl Outbox {
 
     /// Moves all that waits to the end of `out`.
     pub fn take(&self, out: &mut OutBuf) {
-        let pieces = self.take_pieces(&mut self.state.lock());
-        write_pieces(pieces, out);
+        let waiting = self.take_waiting(&mut self.state.lock());
+        write_waiting(waiting, out);
     }
 
-    fn take_pieces(&self, state: &mut State) -> Vec<Bytes> {
+    fn take_waiting(&self, state: &mut State) -> (Vec<Bytes>, Vec<u8>) {
         self.waiting.store(false, Ordering::Relaxed);
         state.len = 0;
-        std::mem::take(&mut state.pieces)
+        (std::mem::take(&mut state.pieces), std::mem::take(&mut state.tail))
     }
 
     /// Puts these pieces behind what waits, if then no more than `bytes_max` do; tells whether they are the first of those.
@@ -59,8 +100,13 @@ impl Outbox {
         if state.len + len > bytes_max {
             return None;
         }
-        state.len += len;
-        state.pieces.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
+        for piece in pieces {
+            if piece.len() < COPIED_BELOW {
+                state.put_short(&piece);
+            } else {
+                state.put_shared(piece);
+            }
+        }
         Some(!self.waiting.swap(true, Ordering::Relaxed))
     }
 
@@ -69,13 +115,13 @@ impl Outbox {
     pub fn set_proto(&self, proto: Proto, out: &mut OutBuf) {
         let mut state = self.state.lock();
         state.proto = proto;
-        let pieces = self.take_pieces(&mut state);
+        let waiting = self.take_waiting(&mut state);
         drop(state);
-        write_pieces(pieces, out);
+        write_waiting(waiting, out);
     }
 }
 
-fn write_pieces(pieces: Vec<Bytes>, out: &mut OutBuf) {
+fn write_waiting((pieces, tail): (Vec<Bytes>, Vec<u8>), out: &mut OutBuf) {
     for piece in pieces {
         if piece.len() < SHARED_MIN {
             out.tail_for(piece.len()).extend_from_slice(&piece);
@@ -83,33 +129,48 @@ fn write_pieces(pieces: Vec<Bytes>, out: &mut OutBuf) {
             out.push_shared(piece);
         }
     }
+    out.tail_for(tail.len()).extend_from_slice(&tail);
 }
 
 /// Something to send to any number of clients, written once in each version of RESP that one of them speaks.
-pub struct Parcel<'a> {
-    write: Box<dyn Fn(&mut Reply<'_>) + 'a>,
-    resp2: Option<Bytes>,
-    resp3: Option<Bytes>,
+pub struct Parcel<W> {
+    write: W,
+    /// Room that is made for what is written.
+    len_hint: usize,
+    resp2: Option<Written>,
+    resp3: Option<Written>,
 }
 
-impl<'a> Parcel<'a> {
+/// What is sent, as it is put into outboxes.
+enum Written {
+    Short(Vec<u8>),
+    Shared(Bytes),
+}
+
+impl<W: Fn(&mut Reply<'_>)> Parcel<W> {
     /// What `write` writes. Writing nothing in one version sends nothing to those who speak it.
-    pub fn new(write: impl Fn(&mut Reply<'_>) + 'a) -> Parcel<'a> {
-        Parcel { write: Box::new(write), resp2: None, resp3: None }
+    pub fn new(write: W) -> Parcel<W> {
+        Parcel::of_about(0, write)
     }
 
-    fn bytes(&mut self, proto: Proto) -> Bytes {
+    /// The same for who can tell about how many bytes it is.
+    pub fn of_about(len_hint: usize, write: W) -> Parcel<W> {
+        Parcel { write, len_hint, resp2: None, resp3: None }
+    }
+
+    fn written(&mut self, proto: Proto) -> &Written {
         let written = match proto {
             Proto::Resp2 => &mut self.resp2,
             Proto::Resp3 => &mut self.resp3,
         };
-        let write = &self.write;
-        let bytes = written.get_or_insert_with(|| {
+        let (write, len_hint) = (&self.write, self.len_hint);
+        written.get_or_insert_with(|| {
             let mut out = OutBuf::new();
+            out.tail_for(len_hint).reserve(len_hint);
             write(&mut Reply::new(&mut out, proto));
-            Bytes::from(out.take_joined())
-        });
-        bytes.clone()
+            let bytes = out.take_joined();
+            if bytes.len() < COPIED_BELOW { Written::Short(bytes) } else { Written::Shared(Bytes::from(bytes)) }
+        })
     }
 }
 
@@ -135,18 +196,17 @@ impl Engine {
     /// is locked in here that anyone waits in.
     ///
     /// A client that is sent more than its output may hold before its worker comes to it is closed.
-    pub fn deliver(&self, client: &Client, parcel: &mut Parcel<'_>) {
+    pub fn deliver(&self, client: &Client, parcel: &mut Parcel<impl Fn(&mut Reply<'_>)>) {
         let mut state = client.outbox.state.lock();
         // Who is to be closed is sent nothing more: while a call with it runs that may be long in coming.
         if client.is_told_no_more() {
             return;
         }
-        let bytes = parcel.bytes(state.proto);
-        if bytes.is_empty() {
+        let written = parcel.written(state.proto);
+        if matches!(written, Written::Short(bytes) if bytes.is_empty()) {
             return;
         }
-        state.len += bytes.len();
-        state.pieces.push(bytes);
+        state.put(written);
         let len = state.len as u64;
         let is_first = !client.outbox.waiting.swap(true, Ordering::Relaxed);
         drop(state);
@@ -200,6 +260,26 @@ mod tests {
         assert!(!client.outbox.is_waiting());
         engine.deliver(&client, &mut Parcel::new(|reply| reply.simple("c")));
         assert_eq!(letters.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn short_and_long_pieces_keep_their_order() {
+        let (engine, client, _) = engine();
+        let mut expected = String::new();
+        for (number, len) in [3, 900, COPIED_BELOW, 5, SHARED_MIN, 700, 800, TAIL_MAX, 1000, 1000, 1000, 1000, 1000, 2]
+            .into_iter()
+            .enumerate()
+        {
+            let word = char::from(b'a' + number as u8).to_string().repeat(len);
+            engine.deliver(&client, &mut Parcel::of_about(len, |reply| reply.simple(&word)));
+            expected.push_str(&format!("+{word}\r\n"));
+            assert_eq!(client.outbox.state.lock().len, expected.len());
+        }
+        let mut out = OutBuf::new();
+        client.outbox.take(&mut out);
+        assert!(out.take_joined() == expected.as_bytes());
+        let state = client.outbox.state.lock();
+        assert_eq!((state.len, state.pieces.len(), state.tail.capacity()), (0, 0, 0));
     }
 
     #[test]

@@ -14,6 +14,9 @@ use tenon_store::hash::KeyHash;
 /// Parts that channels are split into by their hashes, each with a lock of its own; a power of two.
 const STRIPES: usize = 64;
 
+/// About what a message has beside its names and its text.
+const MESSAGE_HEAD: usize = 60;
+
 /// The two spaces of channel names: the same name is another channel in the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -122,6 +125,11 @@ impl PubSub {
         self.pattern_count.load(Ordering::Relaxed)
     }
 
+    /// Whether anybody may be subscribed to a channel of the whole cluster, by name or by pattern.
+    pub(crate) fn may_have_subscribers(&self) -> bool {
+        self.channel_count(Scope::Global) > 0 || self.pattern_count() > 0
+    }
+
     /// The channels that have subscribers and match a pattern, if one is given.
     pub fn matching(&self, scope: Scope, pattern: Option<&[u8]>) -> Vec<Box<[u8]>> {
         let is_wanted = |channel: &[u8]| pattern.is_none_or(|pattern| glob(pattern, channel, Case::Sensitive));
@@ -173,7 +181,7 @@ impl Engine {
         let mut sent = 0;
         let stripe = pubsub.channels(scope).stripe(self.shards.hash(channel)).lock();
         if let Some(subscribers) = stripe.by_name.get(channel) {
-            let mut parcel = Parcel::new(|reply| {
+            let mut parcel = Parcel::of_about(MESSAGE_HEAD + channel.len() + message.len(), |reply| {
                 reply.push(3);
                 reply.bulk(scope.message());
                 reply.bulk(channel);
@@ -187,7 +195,8 @@ impl Engine {
                 if !glob(pattern, channel, Case::Sensitive) {
                     continue;
                 }
-                let mut parcel = Parcel::new(|reply| {
+                let len = MESSAGE_HEAD + pattern.len() + channel.len() + message.len();
+                let mut parcel = Parcel::of_about(len, |reply| {
                     reply.push(4);
                     reply.bulk(b"pmessage");
                     reply.bulk(pattern);

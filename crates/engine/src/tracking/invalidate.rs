@@ -18,6 +18,11 @@ const CHANNEL: &[u8] = b"__redis__:invalidate";
 /// Keys that are forgotten at most for one that is noted, while there are more than `tracking-table-max-keys`.
 const FORGOTTEN_MAX: usize = 100;
 
+/// About what a message has beside its keys.
+const MESSAGE_HEAD: usize = 60;
+/// About what a key has there beside its bytes.
+const KEY_HEAD: usize = 9;
+
 /// What has changed.
 #[derive(Clone, Copy)]
 enum Stale<'a> {
@@ -36,8 +41,12 @@ enum Form {
 }
 
 /// The same message for everyone whom it reaches in the same form.
-fn message(stale: Stale<'_>, form: Form) -> Parcel<'_> {
-    Parcel::new(move |reply: &mut Reply<'_>| {
+fn message(stale: Stale<'_>, form: Form) -> Parcel<impl Fn(&mut Reply<'_>)> {
+    let keys_len = match stale {
+        Stale::Keys(keys) => keys.iter().map(|key| key.len() + KEY_HEAD).sum(),
+        Stale::All => 0,
+    };
+    Parcel::of_about(MESSAGE_HEAD + keys_len, move |reply: &mut Reply<'_>| {
         match (reply.proto(), form) {
             (Proto::Resp3, _) => {
                 reply.push(2);
@@ -130,7 +139,7 @@ impl Engine {
 
     fn tell_readers(&self, readers: &[u64], key: &[u8], writer: Option<u64>) {
         let keys = [key];
-        let mut messages = Messages::new(Stale::Keys(&keys));
+        let mut messages = messages(Stale::Keys(&keys));
         for &reader in readers {
             if let Some(tracker) = self.tracking.of(reader)
                 && tracker.mode != Mode::Broadcast
@@ -148,7 +157,7 @@ impl Engine {
             return;
         }
         self.tracking.table.clear();
-        let mut messages = Messages::new(Stale::All);
+        let mut messages = messages(Stale::All);
         for tracker in self.tracking.all() {
             self.tell_tracker(&tracker, &mut messages);
         }
@@ -167,7 +176,7 @@ impl Engine {
         let changes = std::mem::take(&mut worker.broadcasts);
         for (changed, listeners) in self.tracking.prefixes.matching(&changes) {
             let all: Vec<&[u8]> = changed.keys().copied().collect();
-            let mut to_all = Messages::new(Stale::Keys(&all));
+            let mut to_all = messages(Stale::Keys(&all));
             for listener in listeners {
                 let Some(tracker) = self.tracking.of(listener) else { continue };
                 let heard: Vec<&[u8]> =
@@ -175,13 +184,13 @@ impl Engine {
                 if heard.len() == all.len() {
                     self.tell_tracker(&tracker, &mut to_all);
                 } else if !heard.is_empty() {
-                    self.tell_tracker(&tracker, &mut Messages::new(Stale::Keys(&heard)));
+                    self.tell_tracker(&tracker, &mut messages(Stale::Keys(&heard)));
                 }
             }
         }
     }
 
-    fn tell_tracker(&self, tracker: &Tracker, messages: &mut Messages<'_>) {
+    fn tell_tracker(&self, tracker: &Tracker, messages: &mut Messages<impl Fn(&mut Reply<'_>)>) {
         let Some(id) = tracker.redirect else {
             return self.deliver(&tracker.client, &mut messages.push);
         };
@@ -210,13 +219,11 @@ fn listens(client: &Arc<Client>) -> bool {
 }
 
 /// One message in both forms.
-struct Messages<'a> {
-    push: Parcel<'a>,
-    channel: Parcel<'a>,
+struct Messages<W> {
+    push: Parcel<W>,
+    channel: Parcel<W>,
 }
 
-impl<'a> Messages<'a> {
-    fn new(stale: Stale<'a>) -> Messages<'a> {
-        Messages { push: message(stale, Form::Push), channel: message(stale, Form::Channel) }
-    }
+fn messages(stale: Stale<'_>) -> Messages<impl Fn(&mut Reply<'_>)> {
+    Messages { push: message(stale, Form::Push), channel: message(stale, Form::Channel) }
 }

@@ -52,7 +52,10 @@ pub fn words_of(line: &[u8]) -> Result<Vec<Vec<u8>>, ProtocolError> {
 /// Appends a word within quotes: what is no printable ASCII becomes an escape.
 pub fn append_quoted(word: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
-    for &byte in word {
+    let mut rest = word;
+    while let Some((plain, &byte, behind)) = up_to_escape(rest) {
+        out.extend_from_slice(plain);
+        rest = behind;
         match byte {
             b'\\' | b'"' => out.extend_from_slice(&[b'\\', byte]),
             b'\n' => out.extend_from_slice(b"\\n"),
@@ -60,7 +63,6 @@ pub fn append_quoted(word: &[u8], out: &mut Vec<u8>) {
             b'\t' => out.extend_from_slice(b"\\t"),
             0x07 => out.extend_from_slice(b"\\a"),
             0x08 => out.extend_from_slice(b"\\b"),
-            b' '..=b'~' => out.push(byte),
             _ => {
                 let digits = b"0123456789abcdef";
                 let digit = |nibble: u8| digits[usize::from(nibble)];
@@ -68,7 +70,16 @@ pub fn append_quoted(word: &[u8], out: &mut Vec<u8>) {
             }
         }
     }
+    out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// What comes before the first byte that becomes an escape, that byte, and what comes behind it.
+fn up_to_escape(word: &[u8]) -> Option<(&[u8], &u8, &[u8])> {
+    let at = word.iter().position(|&byte| !matches!(byte, b' '..=b'~') || matches!(byte, b'\\' | b'"'))?;
+    let (plain, rest) = word.split_at(at);
+    let (byte, behind) = rest.split_first()?;
+    Some((plain, byte, behind))
 }
 
 /// Appends one argument with quotes in it, and tells how many bytes of `text` it took.
