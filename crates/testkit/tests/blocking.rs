@@ -1,8 +1,10 @@
 //! Commands that wait, from many clients on several workers at once: every element reaches one client, and nobody is
 //! forgotten. Knows the commands by their replies only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::info;
@@ -441,4 +443,64 @@ fn many_that_wait_to_claim_look_once_each() {
     // Each look counts as a read of the key.
     let looks: usize = info::field(&mut first, "stats", "keyspace_hits").parse().expect("it is a number");
     assert!(looks < CLIENTS * CLIENTS / 4, "{looks} looks");
+}
+
+/// The lists that elements go through while the server ends.
+const LISTS: [&str; 3] = ["list0", "list1", "list2"];
+
+/// Appends elements to a list, one after the other, as long as they are confirmed; gives those that were.
+fn append_elements(server: &Server, list: &'static str) -> JoinHandle<BTreeSet<String>> {
+    let mut client = client(server);
+    std::thread::spawn(move || {
+        let mut confirmed = BTreeSet::new();
+        for number in 0.. {
+            let element = format!("{list}:{number}");
+            if client.call(&[b"RPUSH", list.as_bytes(), element.as_bytes()]).is_err() {
+                break;
+            }
+            confirmed.insert(element);
+        }
+        confirmed
+    })
+}
+
+/// Waits for elements, one after the other, until the connection ends; gives those that came.
+fn take_elements(server: &Server) -> JoinHandle<BTreeSet<String>> {
+    let mut client = client(server);
+    let words = format!("BLPOP {} 0", LISTS.join(" "));
+    std::thread::spawn(move || {
+        let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+        let mut taken = BTreeSet::new();
+        while let Ok(answer) = client.call(&words) {
+            taken.extend(elements(answer));
+        }
+        taken
+    })
+}
+
+#[test]
+fn an_end_loses_no_element_on_its_way_to_a_client_that_waits_for_it() {
+    for _ in 0..8 {
+        // Whoever appends is served by another thread than many of those who wait.
+        let settings = [("appendonly", "yes"), ("save", ""), ("workers", "2"), ("io", "epoll")];
+        let mut server = Server::tenon(&settings).expect("tenon starts");
+        let taking: Vec<_> = (0..8).map(|_| take_elements(&server)).collect();
+        let appending = LISTS.map(|list| append_elements(&server, list));
+        std::thread::sleep(Duration::from_millis(100));
+        let kill = Command::new("kill").args(["-TERM", &server.pid().to_string()]).status().expect("kill runs");
+        assert!(kill.success());
+        assert!(server.wait_for_end(patience::PATIENCE).expect("it ends").success(), "{}", server.log());
+        let all = |threads: Vec<JoinHandle<BTreeSet<String>>>| -> BTreeSet<String> {
+            threads.into_iter().flat_map(|thread| thread.join().expect("it does not panic")).collect()
+        };
+        let (confirmed, mut there) = (all(appending.into()), all(taking));
+        let folder = server.folder().to_str().expect("it is text");
+        let again = Server::tenon(&[("appendonly", "yes"), ("save", ""), ("dir", folder)]).expect("tenon starts");
+        for list in LISTS {
+            let Value::Array(left) = call(&mut client(&again), &["LRANGE", list, "0", "-1"]) else { panic!("no list") };
+            left.into_iter().for_each(|element| assert!(there.insert(text(element)), "nobody has it, or the list"));
+        }
+        let lost: Vec<_> = confirmed.difference(&there).collect();
+        assert!(lost.is_empty(), "of {} confirmed ones these are lost: {lost:?}", confirmed.len());
+    }
 }

@@ -1,10 +1,8 @@
 //! Ends a server in the middle of scripts that have written, in every way there is, and starts it again: each of them is in the
-//! log whole or not at all. A signal waits for them, SHUTDOWN NOSAVE does not. And ends it while clients wait for what others
-//! write, and several times at once. Nothing here depends on how long anything takes.
+//! log whole or not at all. A signal waits for them, SHUTDOWN NOSAVE does not. And ends it
+//! several times at once. Nothing here depends on how long anything takes.
 
-use std::collections::BTreeSet;
 use std::process::Command;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::patience::{PATIENCE, wait_until};
@@ -538,66 +536,4 @@ fn an_abort_calls_off_all_ends_that_were_asked_for_and_none_comes_of_them() {
     ok(&mut other, "SET key value");
     signal(&server, "-TERM");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
-}
-
-/// The lists that elements go through while the server ends.
-const LISTS: [&str; 3] = ["list0", "list1", "list2"];
-
-/// Appends elements to a list, one after the other, as long as they are confirmed; gives those that were.
-fn append_elements(server: &Server, list: &'static str) -> JoinHandle<BTreeSet<Vec<u8>>> {
-    let mut client = client(server);
-    std::thread::spawn(move || {
-        let mut confirmed = BTreeSet::new();
-        for number in 0.. {
-            let element = format!("{list}:{number}");
-            if client.call(&[b"RPUSH", list.as_bytes(), element.as_bytes()]).is_err() {
-                break;
-            }
-            confirmed.insert(element.into_bytes());
-        }
-        confirmed
-    })
-}
-
-/// Waits for elements, one after the other, until the connection ends; gives those that came.
-fn take_elements(server: &Server) -> JoinHandle<BTreeSet<Vec<u8>>> {
-    let mut client = client(server);
-    let words = format!("BLPOP {} 0", LISTS.join(" "));
-    std::thread::spawn(move || {
-        let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
-        let mut taken = BTreeSet::new();
-        while let Ok(answer) = client.call(&words) {
-            let Value::Array(answer) = answer else { panic!("a list and an element: {answer:?}") };
-            let [_, Value::Bulk(element)] = &answer[..] else { panic!("a list and an element: {answer:?}") };
-            assert!(taken.insert(element.clone()), "it comes once");
-        }
-        taken
-    })
-}
-
-#[test]
-fn an_end_loses_no_element_on_its_way_to_a_client_that_waits_for_it() {
-    for _ in 0..8 {
-        // Whoever appends is served by another thread than many of those who wait.
-        let mut server = start(&[("io", "epoll")]);
-        let taking: Vec<_> = (0..8).map(|_| take_elements(&server)).collect();
-        let appending = LISTS.map(|list| append_elements(&server, list));
-        std::thread::sleep(Duration::from_millis(100));
-        signal(&server, "-TERM");
-        assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
-        let all = |threads: Vec<JoinHandle<BTreeSet<Vec<u8>>>>| -> BTreeSet<Vec<u8>> {
-            threads.into_iter().flat_map(|thread| thread.join().expect("it does not panic")).collect()
-        };
-        let (confirmed, mut there) = (all(appending.into()), all(taking));
-        let (_again, mut again) = restart(&server);
-        for list in LISTS {
-            let Value::Array(left) = call(&mut again, &format!("LRANGE {list} 0 -1")) else { panic!("it is a list") };
-            there.extend(left.into_iter().map(|element| match element {
-                Value::Bulk(element) => element,
-                other => panic!("an element was expected: {other:?}"),
-            }));
-        }
-        let lost: Vec<_> = confirmed.difference(&there).map(|it| String::from_utf8_lossy(it)).collect();
-        assert!(lost.is_empty(), "of {} confirmed ones these are lost: {lost:?}", confirmed.len());
-    }
 }
