@@ -4,7 +4,7 @@ use crate::host::{HOST, Host, Stop, Words};
 use crate::raise::{self, Raised};
 use crate::random::Random;
 use crate::raw::results::Written;
-use crate::raw::{calls, guarded, stack};
+use crate::raw::{calls, guarded, stack, strings};
 use crate::{bit, cjson, cmsgpack, pattern, raw, redis, structs};
 use mlua::chunk::ChunkMode;
 use mlua::{
@@ -68,10 +68,8 @@ pub(crate) struct State {
     pub(crate) json: Rc<cjson::Settings>,
     /// Where the script was when it was stopped.
     stopped_at: RefCell<Option<String>>,
-    /// What a function of the script has raised, on its way through a function of Rust.
-    pub(crate) kept: RefCell<Option<Value>>,
-    /// The prelude's part of `gsub`, and `pcall` for it.
-    pub(crate) replacing: RefCell<Option<(Function, Function)>>,
+    /// What searches of patterns leave for each other.
+    pub(crate) patterns: pattern::Patterns,
     /// What was worked on since the host was last asked whether to go on.
     work: Cell<usize>,
     /// What has become of the result of the run.
@@ -277,8 +275,7 @@ impl Interpreter {
             registering: RefCell::default(),
             json: Rc::default(),
             stopped_at: RefCell::default(),
-            kept: RefCell::default(),
-            replacing: RefCell::default(),
+            patterns: pattern::Patterns::default(),
             work: Cell::new(0),
             written: Cell::new(None),
         });
@@ -370,7 +367,6 @@ impl Interpreter {
         self.state.proto.set(Proto::Resp2);
         self.state.json.reset();
         self.state.seeded.set(None);
-        self.state.kept.take();
         self.state.input.set(keys, args, reply);
         let result = HOST.set(host, || {
             let function = self.lua.registry_value::<Function>(&script.key).expect("the script is of this state");
@@ -382,6 +378,7 @@ impl Interpreter {
         self.state.input.clear();
         // A call that did not end as usual has left its words or its reply.
         calls::settle(&self.state);
+        strings::settle(&self.state);
         self.go_on_panicking();
         let outcome = match (result, self.state.written.take()) {
             (Ok(_), Some(Written::Whole(errors))) => Outcome::Done(errors),
@@ -395,7 +392,6 @@ impl Interpreter {
             (Ok(value), None) => self.failed(value),
             (Err(error), _) => self.failed(Value::Error(Box::new(error))),
         };
-        self.state.kept.take();
         self.look_at_garbage();
         outcome
     }
@@ -426,7 +422,7 @@ impl Interpreter {
             Value::Error(error) => match raise::raised(&error) {
                 Some(Raised::Stop(stop)) => Outcome::Stopped(*stop, self.state.stopped_at.take()),
                 Some(Raised::Text(text) | Raised::Table { err: text, .. }) => broken(text.clone()),
-                Some(Raised::Kept | Raised::Panicked) | None => broken(error.to_string().into_bytes()),
+                Some(Raised::Panicked) | None => broken(error.to_string().into_bytes()),
             },
             Value::Table(table) => Outcome::Failed(described(&table)),
             Value::String(text) => broken(text.as_bytes().to_vec()),
@@ -480,8 +476,7 @@ fn broken(text: Vec<u8>) -> Outcome {
 fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua::Result<Table> {
     let raw = lua.create_table()?;
     raw.raw_set("null", Value::NULL)?;
-    let shared = Rc::clone(state);
-    raw.raw_set("explain", lua.create_function(move |lua, value| explain(lua, &shared, value))?)?;
+    raw.raw_set("explain", lua.create_function(explain)?)?;
     raw.raw_set("position", lua.create_function(|lua, _: ()| Ok(position(lua)))?)?;
     raw.raw_set(
         "stopped",
@@ -495,7 +490,7 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
     )?;
     raw.raw_set("compile", function(lua, state, compile_chunk)?)?;
     guarded::register(lua, &raw)?;
-    pattern::register(lua, state, &raw)?;
+    strings::register(lua, state, &raw)?;
     stack::register(lua, state, &state.json, &raw, &[("random", redis::random)])?;
     raw.raw_set(
         "randomseed",
@@ -530,9 +525,9 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
 }
 
 /// Whether a script may see this error, and what it then sees.
-fn explain(lua: &Lua, state: &State, value: Value) -> mlua::Result<(bool, Value)> {
+fn explain(lua: &Lua, value: Value) -> mlua::Result<(bool, Value)> {
     match &value {
-        Value::Error(error) => Ok(match raise::explain(lua, state, error)? {
+        Value::Error(error) => Ok(match raise::explain(lua, error)? {
             Some(value) => (true, value),
             None => (false, Value::Nil),
         }),

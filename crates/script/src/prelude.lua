@@ -13,7 +13,7 @@ local tonumber, tostring, type, unpack, collectgarbage = tonumber, tostring, typ
 local getmetatable, setmetatable, rawget, rawset = getmetatable, setmetatable, rawget, rawset
 local concat, insert, remove = table.concat, table.insert, table.remove
 local create, resume, wrapped_null = coroutine.create, coroutine.resume, raw.null
-local explain, compile, position, step, index = raw.explain, raw.compile, raw.position, raw.step, raw.index
+local explain, compile, position = raw.explain, raw.compile, raw.position
 
 local READONLY = "Attempt to modify a readonly table"
 -- More results than this `unpack` cannot give; the difference is formed before C could overflow over it.
@@ -299,79 +299,11 @@ function coroutines.wrap(f)
   end
 end
 
--- Strings: what matches patterns is Rust's, which can be interrupted and does not recurse without bound. `step` gives
--- `false` and the text for a pattern that is none, as the place of that is where the script's call is.
-strings.find, strings.match, strings.rep, strings.gsub = raw.find, raw.match, raw.rep, raw.gsub
-
-local function advance(state, first, behind, ...)
-  if first == false then
-    -- Above are the iterator, whose frame this one has taken, and who has called it.
-    error(behind, 3)
-  elseif not first then
-    state.from = #state.text + 2
-    return
-  end
-  state.from = behind == first and behind + 1 or behind
-  return ...
-end
-
-function strings.gmatch(...)
-  local text, pattern = ...
-  if not is_text(text) then
-    bad_type(1, "gmatch", "string", ...)
-  elseif not is_text(pattern) then
-    bad_type(2, "gmatch", "string", ...)
-  end
-  local state = {text = tostring(text), pattern = tostring(pattern), from = 1}
-  return function()
-    if state.from <= #state.text + 1 then
-      return advance(state, step(state.text, state.pattern, state.from, true))
-    end
-  end
+-- Strings: what matches patterns is Rust's, which can be interrupted and does not recurse without bound.
+for _, name in ipairs({"find", "match", "gmatch", "gsub", "rep"}) do
+  strings[name] = assert(raw[name])
 end
 strings.gfind = strings.gmatch
-
-local function replaced(replacing, first, behind, ...)
-  if not first then
-    return first, behind
-  elseif type(replacing) == "table" then
-    return first, behind, (index(replacing, (...)))
-  end
-  return first, behind, (replacing(...))
-end
-
--- `gsub` with a table or a function, as Rust's `gsub` calls it.
-raw.replace(function(text, pattern, replacing, most)
-  local pieces, at, count = {}, 1, 0
-  local anchored = pattern:sub(1, 1) == "^"
-  while count < most and at <= #text + 1 do
-    local first, behind, value = replaced(replacing, step(text, pattern, at, false, type(replacing) == "table"))
-    if first == false then
-      return nil, behind
-    elseif not first then
-      break
-    end
-    count = count + 1
-    pieces[#pieces + 1] = text:sub(at, first - 1)
-    if not value then
-      value = text:sub(first, behind - 1)
-    elseif type(value) ~= "string" and type(value) ~= "number" then
-      return nil, "invalid replacement value (a " .. type(value) .. ")"
-    end
-    pieces[#pieces + 1] = value
-    if behind > first then
-      at = behind
-    else
-      pieces[#pieces + 1] = text:sub(first, first)
-      at = first + 1
-    end
-    if anchored then
-      break
-    end
-  end
-  pieces[#pieces + 1] = text:sub(at)
-  return concat(pieces), count
-end, pcall)
 
 maths.random, maths.randomseed = raw.random, raw.randomseed
 

@@ -6,7 +6,6 @@
 //! turned into anything: it passes through every `pcall`.
 
 use crate::host::Stop;
-use crate::interpreter::State;
 use mlua::{Error, Lua, Value};
 use std::fmt;
 
@@ -17,8 +16,6 @@ pub(crate) enum Raised {
     Text(Vec<u8>),
     /// A table with the error in `err`; `counted`: the statistics know it already.
     Table { err: Vec<u8>, counted: bool },
-    /// Whatever a function of the script has raised, which the state holds.
-    Kept,
     /// The script has to end.
     Stop(Stop),
     /// So it has, as something of Rust has panicked; the state holds with what.
@@ -29,7 +26,6 @@ impl fmt::Display for Raised {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Raised::Text(text) | Raised::Table { err: text, .. } => f.write_str(&String::from_utf8_lossy(text)),
-            Raised::Kept => f.write_str("an error of the script"),
             Raised::Panicked => f.write_str("a panic"),
             Raised::Stop(stop) => write!(f, "the script is stopped: {stop:?}"),
         }
@@ -105,10 +101,9 @@ fn place(lua: &Lua, level: usize) -> String {
 }
 
 /// What a script sees of an error object: the value to give it, or nothing when it is not to see it at all.
-pub(crate) fn explain(lua: &Lua, state: &State, error: &Error) -> mlua::Result<Option<Value>> {
+pub(crate) fn explain(lua: &Lua, error: &Error) -> mlua::Result<Option<Value>> {
     match raised(error) {
         Some(Raised::Stop(_) | Raised::Panicked) => Ok(None),
-        Some(Raised::Kept) => Ok(Some(state.kept.borrow().clone().unwrap_or(Value::Nil))),
         Some(Raised::Text(text)) => Ok(Some(Value::String(lua.create_string(text)?))),
         Some(Raised::Table { err, counted }) => {
             let table = lua.create_table()?;

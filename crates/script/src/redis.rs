@@ -137,7 +137,7 @@ fn finish(lua: &Lua, state: &State, on_error: OnError) -> mlua::Result<Value> {
             let error = redis_error(text);
             return match on_error {
                 OnError::Raise => Err(error),
-                OnError::Return => caught(lua, state, &error),
+                OnError::Return => caught(lua, &error),
             };
         }
         Some(Odd::Stopped(stop)) => return Err(Raised::Stop(stop).into()),
@@ -156,8 +156,8 @@ fn finish(lua: &Lua, state: &State, on_error: OnError) -> mlua::Result<Value> {
     result
 }
 
-fn caught(lua: &Lua, state: &State, error: &mlua::Error) -> mlua::Result<Value> {
-    Ok(crate::raise::explain(lua, state, error)?.unwrap_or(Value::Nil))
+fn caught(lua: &Lua, error: &mlua::Error) -> mlua::Result<Value> {
+    Ok(crate::raise::explain(lua, error)?.unwrap_or(Value::Nil))
 }
 
 /// All bytes of a reply, put together where they are in several pieces: as long ones are, and long values in them.

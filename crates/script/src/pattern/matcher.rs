@@ -1,6 +1,7 @@
 //! Lua 5.1's patterns over bytes. Knows no Lua: whoever runs it says how to be interrupted.
 
 use crate::host::Stop;
+use std::cell::Cell;
 
 const CAPTURES_MAX: usize = 32;
 /// Items of a pattern that may be open at the same time; the recursion ends there.
@@ -9,19 +10,23 @@ const DEPTH_MAX: usize = 200;
 const STEPS: usize = 1 << 16;
 /// Bytes of a long set, or of what was caught before, that take as long to look at as one step.
 const BYTES_A_STEP: usize = 32;
+/// Bytes that are looked at before they are counted as steps.
+const BYTES_AT_ONCE: usize = 4096;
 
 /// Why a match ended without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The pattern makes no sense; the text that Lua says.
     Pattern(&'static str),
+    /// What is made of the matches does not fit into the memory.
+    NoMemory,
     /// The script has to end.
     Stopped(Stop),
 }
 
 /// What a pair of parentheses has caught.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Capture {
+pub(crate) enum Capture {
     /// It is open.
     Open { from: usize },
     /// Bytes.
@@ -30,47 +35,165 @@ pub(super) enum Capture {
     Position(usize),
 }
 
+/// What the parentheses of one match have caught. They stay where they are from one match to the next: what is behind the
+/// last is of former ones.
+pub(crate) struct Captures {
+    all: [Cell<Capture>; CAPTURES_MAX],
+    count: Cell<usize>,
+}
+
+impl Default for Captures {
+    fn default() -> Captures {
+        Captures { all: [const { Cell::new(Capture::Position(0)) }; CAPTURES_MAX], count: Cell::new(0) }
+    }
+}
+
+impl Captures {
+    pub(crate) fn count(&self) -> usize {
+        self.count.get()
+    }
+
+    fn get(&self, index: usize) -> Option<Capture> {
+        if index < self.count.get() { self.all.get(index).map(Cell::get) } else { None }
+    }
+
+    fn set(&self, index: usize, capture: Capture) {
+        self.all[index].set(capture);
+    }
+
+    /// Capture `index` of a match that is there, where 0 is the whole match if there are no parentheses.
+    pub(crate) fn of(&self, (from, to): (usize, usize), index: usize) -> Result<Capture, Fault> {
+        match self.get(index) {
+            None if index == 0 => Ok(Capture::Bytes { from, to }),
+            None => Err(Fault::Pattern("invalid capture index")),
+            Some(Capture::Open { .. }) => Err(Fault::Pattern("unfinished capture")),
+            Some(capture) => Ok(capture),
+        }
+    }
+}
+
+/// With what a match has to begin.
+#[derive(Clone, Copy)]
+enum Start {
+    /// With this byte.
+    Byte(u8),
+    /// With a byte of the class between these places of the pattern.
+    Class(usize, usize),
+    /// That is not known.
+    Anything,
+}
+
 /// One search of a pattern in a text.
-pub(super) struct Matcher<'a> {
+pub(crate) struct Matcher<'a> {
     text: &'a [u8],
     pattern: &'a [u8],
-    captures: Vec<Capture>,
+    captures: &'a Captures,
     depth: usize,
-    steps: usize,
+    steps: &'a Cell<usize>,
     interrupt: &'a mut dyn FnMut() -> Result<(), Stop>,
 }
 
 type Matched = Result<Option<usize>, Fault>;
 
 impl<'a> Matcher<'a> {
-    /// A matcher; the pattern ends at its first NUL, as in Lua 5.1.
-    pub(super) fn new(
+    /// A matcher; the pattern ends at its first NUL, as in Lua 5.1. `steps` are those since the last look at whether to go
+    /// on, which the next search goes on with.
+    pub(crate) fn new(
         text: &'a [u8],
         pattern: &'a [u8],
+        captures: &'a Captures,
+        steps: &'a Cell<usize>,
         interrupt: &'a mut dyn FnMut() -> Result<(), Stop>,
     ) -> Matcher<'a> {
-        Matcher { text, pattern: until_nul(pattern), captures: Vec::new(), depth: 0, steps: 0, interrupt }
+        Matcher { text, pattern: until_nul(pattern), captures, depth: 0, steps, interrupt }
     }
 
     /// Whether the pattern holds at exactly this position; gives the end.
-    pub(super) fn at(&mut self, from: usize, pattern_from: usize) -> Matched {
-        self.captures.clear();
+    pub(crate) fn at(&mut self, from: usize, pattern_from: usize) -> Matched {
+        self.captures.count.set(0);
         self.depth = 0;
         self.run(from, pattern_from)
     }
 
-    /// What the parentheses have caught.
-    pub(super) fn captures(&self) -> &[Capture] {
-        &self.captures
+    /// The first match from there on: where it begins and ends.
+    pub(crate) fn find(&mut self, from: usize, pattern_from: usize) -> Result<Option<(usize, usize)>, Fault> {
+        let start = self.start(pattern_from)?;
+        let mut at = from;
+        while let Some(place) = self.next_start(at, start)? {
+            if let Some(end) = self.at(place, pattern_from)? {
+                return Ok(Some((place, end)));
+            }
+            at = place + 1;
+        }
+        Ok(None)
     }
 
-    /// Capture `index`, where 0 is the whole match if there are no parentheses.
-    pub(super) fn capture(&self, index: usize, from: usize, to: usize) -> Result<Capture, Fault> {
-        match self.captures.get(index) {
-            None if index == 0 => Ok(Capture::Bytes { from, to }),
-            None => Err(Fault::Pattern("invalid capture index")),
-            Some(Capture::Open { .. }) => Err(Fault::Pattern("unfinished capture")),
-            Some(capture) => Ok(*capture),
+    /// With what a match of the pattern from this item on begins.
+    fn start(&self, mut item: usize) -> Result<Start, Fault> {
+        if self.item(item) == Some(b'(') && self.item(item + 1) != Some(b')') {
+            item += 1;
+        }
+        let (start, end) = match self.item(item) {
+            None | Some(b'.' | b'(' | b')' | b'$') => return Ok(Start::Anything),
+            Some(b'%') => match self.item(item + 1) {
+                None | Some(b'b' | b'f' | b'0'..=b'9') => return Ok(Start::Anything),
+                Some(_) => (Start::Class(item, item + 2), item + 2),
+            },
+            Some(b'[') => {
+                let end = self.class_end(item)?;
+                (Start::Class(item, end), end)
+            }
+            Some(byte) => (Start::Byte(byte), item + 1),
+        };
+        // What need not be there tells nothing.
+        Ok(if matches!(self.item(end), Some(b'*' | b'?' | b'-')) { Start::Anything } else { start })
+    }
+
+    /// The first place from `at` on where a match may begin.
+    fn next_start(&mut self, at: usize, start: Start) -> Matched {
+        let Some(rest) = self.text.get(at..) else { return Ok(None) };
+        let next = match start {
+            Start::Anything => return Ok(Some(at)),
+            Start::Byte(byte) => memchr::memchr(byte, rest),
+            Start::Class(item, end) => {
+                let passed = self.run_of(at, item, end, false)?;
+                (passed < rest.len()).then_some(passed)
+            }
+        };
+        if let Start::Byte(_) = start {
+            self.look_over(next.unwrap_or(rest.len()))?;
+        }
+        Ok(next.map(|next| at + next))
+    }
+
+    /// How many bytes from there on are in a class, or are not.
+    fn run_of(&mut self, from: usize, item: usize, end: usize, are_in: bool) -> Result<usize, Fault> {
+        let text = self.text;
+        let (mut at, cost) = (from, 1 + (end - item) / BYTES_A_STEP);
+        // A long set is looked through for each byte.
+        let at_once = (BYTES_AT_ONCE / cost).max(1);
+        loop {
+            let piece = &text[at..text.len().min(at + at_once)];
+            let passed = match self.pattern[item] {
+                b'.' => {
+                    if are_in {
+                        piece.len()
+                    } else {
+                        0
+                    }
+                }
+                b'%' => {
+                    let class = self.pattern[item + 1];
+                    piece.iter().take_while(|byte| in_class(**byte, class) == are_in).count()
+                }
+                b'[' => piece.iter().take_while(|byte| self.in_set(**byte, item, end - 1) == are_in).count(),
+                other => piece.iter().take_while(|byte| (**byte == other) == are_in).count(),
+            };
+            at += passed;
+            self.count(passed.saturating_mul(cost))?;
+            if passed < at_once {
+                return Ok(at - from);
+            }
         }
     }
 
@@ -84,12 +207,15 @@ impl<'a> Matcher<'a> {
     }
 
     fn count(&mut self, steps: usize) -> Result<(), Fault> {
-        self.steps = self.steps.saturating_add(steps);
-        if self.steps >= STEPS {
-            self.steps = 0;
-            (self.interrupt)().map_err(Fault::Stopped)?;
-        }
-        Ok(())
+        let steps = self.steps.get().saturating_add(steps);
+        self.steps.set(steps);
+        if steps >= STEPS { self.ask() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn ask(&mut self) -> Result<(), Fault> {
+        self.steps.set(0);
+        (self.interrupt)().map_err(Fault::Stopped)
     }
 
     fn item(&self, at: usize) -> Option<u8> {
@@ -176,12 +302,7 @@ impl<'a> Matcher<'a> {
     }
 
     fn as_many(&mut self, at: usize, item: usize, end: usize, least: usize) -> Matched {
-        let mut count = least;
-        while at + count < self.text.len() && self.single(self.text[at + count], item, end) {
-            count += 1;
-            self.step()?;
-            self.look_over(end - item)?;
-        }
+        let mut count = least + self.run_of(at + least, item, end, true)?;
         loop {
             if let Some(found) = self.run(at + count, end + 1)? {
                 return Ok(Some(found));
@@ -207,25 +328,32 @@ impl<'a> Matcher<'a> {
     }
 
     fn start_capture(&mut self, at: usize, item: usize, capture: Capture) -> Matched {
-        if self.captures.len() >= CAPTURES_MAX {
+        let count = self.captures.count();
+        if count >= CAPTURES_MAX {
             return Err(Fault::Pattern("too many captures"));
         }
-        self.captures.push(capture);
+        self.captures.set(count, capture);
+        self.captures.count.set(count + 1);
         let found = self.run(at, item)?;
         if found.is_none() {
-            self.captures.pop();
+            self.captures.count.set(count);
         }
         Ok(found)
     }
 
     fn end_capture(&mut self, at: usize, item: usize) -> Matched {
-        let open = self.captures.iter().rposition(|capture| matches!(capture, Capture::Open { .. }));
-        let Some(index) = open else { return Err(Fault::Pattern("invalid pattern capture")) };
-        let Capture::Open { from } = self.captures[index] else { unreachable!("it was just found open") };
-        self.captures[index] = Capture::Bytes { from, to: at };
+        let captures = self.captures;
+        let open = |index: usize| match captures.get(index) {
+            Some(Capture::Open { from }) => Some((index, from)),
+            _ => None,
+        };
+        let Some((index, from)) = (0..captures.count()).rev().find_map(open) else {
+            return Err(Fault::Pattern("invalid pattern capture"));
+        };
+        captures.set(index, Capture::Bytes { from, to: at });
         let found = self.run(at, item)?;
         if found.is_none() {
-            self.captures[index] = Capture::Open { from };
+            captures.set(index, Capture::Open { from });
         }
         Ok(found)
     }
@@ -254,7 +382,7 @@ impl<'a> Matcher<'a> {
 
     fn back_reference(&mut self, at: usize, digit: u8) -> Matched {
         let index = usize::from(digit).wrapping_sub(usize::from(b'1'));
-        match self.captures.get(index).copied() {
+        match self.captures.get(index) {
             Some(Capture::Bytes { from, to }) => {
                 self.look_over(to - from)?;
                 let caught = &self.text[from..to];
@@ -337,40 +465,68 @@ impl<'a> Matcher<'a> {
 }
 
 /// What lies before the first NUL.
-pub(super) fn until_nul(pattern: &[u8]) -> &[u8] {
-    pattern.split(|byte| *byte == 0).next().unwrap_or_default()
+fn until_nul(pattern: &[u8]) -> &[u8] {
+    memchr::memchr(0, pattern).map_or(pattern, |end| &pattern[..end])
 }
 
 fn in_class(byte: u8, class: u8) -> bool {
-    let is_in = match class.to_ascii_lowercase() {
-        b'a' => byte.is_ascii_alphabetic(),
-        b'c' => byte.is_ascii_control(),
-        b'd' => byte.is_ascii_digit(),
-        b'l' => byte.is_ascii_lowercase(),
-        b'p' => byte.is_ascii_punctuation(),
-        b's' => matches!(byte, b' ' | b'\t'..=b'\r'),
-        b'u' => byte.is_ascii_uppercase(),
-        b'w' => byte.is_ascii_alphanumeric(),
-        b'x' => byte.is_ascii_hexdigit(),
-        b'z' => byte == 0,
-        _ => return class == byte,
-    };
-    is_in != class.is_ascii_uppercase()
+    match CLASSES[usize::from(class)] {
+        0 => class == byte,
+        bit => (MEMBERS[usize::from(byte)] & bit != 0) != class.is_ascii_uppercase(),
+    }
 }
+
+/// The letters of the classes.
+const LETTERS: [u8; 10] = *b"acdlpsuwxz";
+
+/// The bit of the class that a letter, small or large, is; 0 for other bytes.
+static CLASSES: [u16; 256] = {
+    let mut bits = [0; 256];
+    let mut index = 0;
+    while index < LETTERS.len() {
+        bits[LETTERS[index] as usize] = 1 << index;
+        bits[LETTERS[index].to_ascii_uppercase() as usize] = 1 << index;
+        index += 1;
+    }
+    bits
+};
+
+/// The bits of the classes that a byte is in.
+static MEMBERS: [u16; 256] = {
+    let mut members = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let byte = at as u8;
+        let is_in = [
+            byte.is_ascii_alphabetic(),
+            byte.is_ascii_control(),
+            byte.is_ascii_digit(),
+            byte.is_ascii_lowercase(),
+            byte.is_ascii_punctuation(),
+            matches!(byte, b' ' | b'\t'..=b'\r'),
+            byte.is_ascii_uppercase(),
+            byte.is_ascii_alphanumeric(),
+            byte.is_ascii_hexdigit(),
+            byte == 0,
+        ];
+        let mut index = 0;
+        while index < is_in.len() {
+            members[at] |= (is_in[index] as u16) << index;
+            index += 1;
+        }
+        at += 1;
+    }
+    members
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn find(text: &str, pattern: &str) -> Result<Option<(usize, usize)>, Fault> {
-        let mut interrupt = || Ok(());
-        let mut matcher = Matcher::new(text.as_bytes(), pattern.as_bytes(), &mut interrupt);
-        for from in 0..=text.len() {
-            if let Some(to) = matcher.at(from, 0)? {
-                return Ok(Some((from, to)));
-            }
-        }
-        Ok(None)
+        let (captures, steps, mut interrupt) = (Captures::default(), Cell::new(0), || Ok(()));
+        let mut matcher = Matcher::new(text.as_bytes(), pattern.as_bytes(), &captures, &steps, &mut interrupt);
+        matcher.find(0, 0)
     }
 
     #[test]
@@ -408,9 +564,9 @@ mod tests {
             ("%b", "unbalanced pattern"),
         ];
         for (pattern, expected) in cases {
-            let mut interrupt = || Ok(());
-            let mut matcher = Matcher::new(b"aaa", pattern.as_bytes(), &mut interrupt);
-            let found = matcher.at(0, 0).and_then(|end| matcher.capture(0, 0, end.unwrap_or(0)));
+            let (captures, steps, mut interrupt) = (Captures::default(), Cell::new(0), || Ok(()));
+            let mut matcher = Matcher::new(b"aaa", pattern.as_bytes(), &captures, &steps, &mut interrupt);
+            let found = matcher.at(0, 0).and_then(|end| captures.of((0, end.unwrap_or(0)), 0));
             assert_eq!(found, Err(Fault::Pattern(expected)), "{pattern}");
         }
         assert_eq!(find("", &"a?".repeat(1_000)), Ok(Some((0, 0))));
@@ -425,7 +581,8 @@ mod tests {
             looks += 1;
             if looks == 3 { Err(Stop::Killed) } else { Ok(()) }
         };
-        let mut matcher = Matcher::new(&text, b".-.-.-.-.-b", &mut interrupt);
+        let (captures, steps) = (Captures::default(), Cell::new(0));
+        let mut matcher = Matcher::new(&text, b".-.-.-.-.-b", &captures, &steps, &mut interrupt);
         assert_eq!(matcher.at(0, 0), Err(Fault::Stopped(Stop::Killed)));
     }
 }

@@ -3,4 +3,5 @@
 mod functions;
 mod matcher;
 
-pub(crate) use functions::register;
+pub(crate) use functions::{Caret, Patterns, find_plain, has_specials, is_bound, repeat, replace, search};
+pub(crate) use matcher::{Capture, Fault};

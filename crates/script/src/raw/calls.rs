@@ -53,7 +53,12 @@ pub(crate) fn runner(lua: &Lua, state: &State, runner: &Function) -> mlua::Resul
 }
 
 /// A function of C with the state and a function beside it, its upvalues 1 and 2.
-fn closure(lua: &Lua, state: &State, beside: &Function, function: mlua::lua_CFunction) -> mlua::Result<Function> {
+pub(super) fn closure(
+    lua: &Lua,
+    state: &State,
+    beside: &Function,
+    function: mlua::lua_CFunction,
+) -> mlua::Result<Function> {
     let shared = std::ptr::from_ref(state).cast_mut().cast::<c_void>();
     // SAFETY: mlua calls this with `beside` alone on the stack and room for two values more, under protection, and it
     // owns nothing. What it leaves is one function.

@@ -12,13 +12,10 @@ const READONLY: &[u8] = b"Attempt to modify a readonly table";
 
 /// Puts the makers into the table that the prelude takes them from: `reading(f, behind)` and `writing(f, behind)` give a
 /// function that does what `f` does, with what `behind` has of the first argument in its place, or refuses that argument
-/// if `behind` has it; and `index(table, key)` gives what a script's `table[key]` would.
+/// if `behind` has it.
 pub(crate) fn register(lua: &Lua, raw: &Table) -> mlua::Result<()> {
     raw.raw_set("reading", lua.create_function(|lua, (f, behind)| guard(lua, f, behind, reading))?)?;
-    raw.raw_set("writing", lua.create_function(|lua, (f, behind)| guard(lua, f, behind, writing))?)?;
-    // SAFETY: mlua calls this under protection, with room for one value; it owns nothing.
-    let index: Function = unsafe { lua.exec_raw((), |lua| ffi::lua_pushcclosure(lua, index, 0))? };
-    raw.raw_set("index", index)
+    raw.raw_set("writing", lua.create_function(|lua, (f, behind)| guard(lua, f, behind, writing))?)
 }
 
 fn guard(lua: &Lua, f: Function, behind: Table, guard: ffi::lua_CFunction) -> mlua::Result<Function> {
@@ -92,13 +89,5 @@ unsafe extern "C-unwind" fn writing(lua: *mut lua_State) -> c_int {
             ffi::lua_error(lua)
         }
         go_on(lua)
-    }
-}
-
-unsafe extern "C-unwind" fn index(lua: *mut lua_State) -> c_int {
-    // SAFETY: the prelude calls this with a table and a key.
-    unsafe {
-        ffi::lua_gettable(lua, 1);
-        1
     }
 }

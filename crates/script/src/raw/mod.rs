@@ -6,3 +6,4 @@ pub(crate) mod compile;
 pub(crate) mod guarded;
 pub(crate) mod results;
 pub(crate) mod stack;
+pub(crate) mod strings;

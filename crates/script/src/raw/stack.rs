@@ -101,7 +101,7 @@ pub(crate) type Place = usize;
 /// Most keys that one call gives tables: what Lua's largest table holds.
 const KEYS_MAX: u32 = 1 << 26;
 /// Bytes of the buffer for texts that are kept for the next call.
-const KEPT: usize = 64 * 1024;
+pub(super) const KEPT: usize = 64 * 1024;
 
 /// The stack of a function that runs.
 pub(crate) struct Stack<'a> {
@@ -125,16 +125,7 @@ pub(crate) fn register(
     table: &Table,
     functions: &[(&str, Body)],
 ) -> mlua::Result<()> {
-    // The functions hold it beside them, and it holds what they point to.
-    let held = (Rc::clone(state), Rc::clone(settings));
-    let finish: Function = lua.create_function(move |_, (): ()| -> mlua::Result<()> {
-        let (state, _) = &held;
-        Err(match state.odd.take() {
-            Some(Odd::Stopped(stop)) => crate::raise::Raised::Stop(stop),
-            _ => crate::raise::Raised::Panicked,
-        }
-        .into())
-    })?;
+    let finish = finisher(lua, state, settings)?;
     for (name, body) in functions {
         let state = Rc::as_ptr(state).cast_mut().cast::<c_void>();
         let settings = Rc::as_ptr(settings).cast_mut().cast::<c_void>();
@@ -154,6 +145,19 @@ pub(crate) fn register(
         table.raw_set(*name, function)?;
     }
     Ok(())
+}
+
+/// A function that raises what [`State::odd`] says. Those that lie beside it hold what they point to by it.
+pub(super) fn finisher(lua: &Lua, state: &Rc<State>, settings: &Rc<Settings>) -> mlua::Result<Function> {
+    let held = (Rc::clone(state), Rc::clone(settings));
+    lua.create_function(move |_, (): ()| -> mlua::Result<()> {
+        let (state, _) = &held;
+        Err(match state.odd.take() {
+            Some(Odd::Stopped(stop)) => crate::raise::Raised::Stop(stop),
+            _ => crate::raise::Raised::Panicked,
+        }
+        .into())
+    })
 }
 
 /// How a call ends.
