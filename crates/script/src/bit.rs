@@ -1,11 +1,12 @@
 //! The `bit` library: operations on 32 bits, as LuaBitOp 1.0.2 has them.
 
 use crate::interpreter::State;
-use crate::raw::stack::{Body, Fault, Stack, register};
+use crate::raw::numbers::{self, Body};
+use crate::raw::stack::{self, Fault, Stack};
 use mlua::{Lua, Table};
 use std::rc::Rc;
 
-const FUNCTIONS: [(&str, Body); 12] = [
+const FUNCTIONS: [(&str, Body); 11] = [
     ("tobit", |stack| unary(stack, |a| a)),
     ("bnot", |stack| unary(stack, |a| !a)),
     ("bswap", |stack| unary(stack, u32::swap_bytes)),
@@ -17,13 +18,13 @@ const FUNCTIONS: [(&str, Body); 12] = [
     ("arshift", |stack| shift(stack, |a, by| ((a as i32) >> by) as u32)),
     ("rol", |stack| shift(stack, u32::rotate_left)),
     ("ror", |stack| shift(stack, u32::rotate_right)),
-    ("tohex", tohex),
 ];
 
 /// The table.
 pub(crate) fn library(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    register(lua, state, &state.json, &table, &FUNCTIONS)?;
+    numbers::register(lua, state, &state.json, &table, &FUNCTIONS)?;
+    stack::register(lua, state, &state.json, &table, &[("tohex", tohex)])?;
     Ok(table)
 }
 
@@ -34,28 +35,26 @@ fn bits(stack: &Stack<'_>, number: usize) -> Result<u32, Fault> {
     Ok((stack.number(number)? + SHIFT).to_bits() as u32)
 }
 
-fn result(stack: &mut Stack<'_>, bits: u32) -> Result<usize, Fault> {
-    stack.push_number(f64::from(bits as i32))?;
-    Ok(1)
+fn number(bits: u32) -> f64 {
+    f64::from(bits as i32)
 }
 
-fn unary(stack: &mut Stack<'_>, operation: fn(u32) -> u32) -> Result<usize, Fault> {
-    let value = bits(stack, 1)?;
-    result(stack, operation(value))
+fn unary(stack: &Stack<'_>, operation: fn(u32) -> u32) -> Result<f64, Fault> {
+    bits(stack, 1).map(|value| number(operation(value)))
 }
 
-fn fold(stack: &mut Stack<'_>, operation: fn(u32, u32) -> u32) -> Result<usize, Fault> {
+fn fold(stack: &Stack<'_>, operation: fn(u32, u32) -> u32) -> Result<f64, Fault> {
     let mut all = bits(stack, 1)?;
     // From the last one on, as the original does, which its errors show.
-    for number in (2..=stack.args()).rev() {
-        all = operation(all, bits(stack, number)?);
+    for place in (2..=stack.args()).rev() {
+        all = operation(all, bits(stack, place)?);
     }
-    result(stack, all)
+    Ok(number(all))
 }
 
-fn shift(stack: &mut Stack<'_>, operation: fn(u32, u32) -> u32) -> Result<usize, Fault> {
+fn shift(stack: &Stack<'_>, operation: fn(u32, u32) -> u32) -> Result<f64, Fault> {
     let (value, by) = (bits(stack, 1)?, bits(stack, 2)?);
-    result(stack, operation(value, by & 31))
+    Ok(number(operation(value, by & 31)))
 }
 
 fn tohex(stack: &mut Stack<'_>) -> Result<usize, Fault> {

@@ -4,7 +4,7 @@ use crate::host::{HOST, Host, Stop, Words};
 use crate::raise::{self, Raised};
 use crate::random::Random;
 use crate::raw::results::Written;
-use crate::raw::{calls, guarded, stack, strings};
+use crate::raw::{basic, calls, guarded, numbers, stack, strings};
 use crate::{bit, cjson, cmsgpack, pattern, raw, redis, structs};
 use mlua::chunk::ChunkMode;
 use mlua::{
@@ -56,6 +56,8 @@ pub(crate) struct State {
     pub(crate) scratch: RefCell<Option<Box<(Words, OutBuf)>>>,
     /// What the last call has come to, if that is no usual reply.
     pub(crate) odd: RefCell<Option<redis::Odd>>,
+    /// What was wrong with the last call of a function that gives a number.
+    pub(crate) fault: RefCell<Option<stack::Fault>>,
     /// With what Rust has panicked while the script ran.
     pub(crate) panic: RefCell<Option<Box<dyn Any + Send>>>,
     /// A buffer for the texts that functions make; taken out while one runs.
@@ -264,6 +266,7 @@ impl Interpreter {
         let state = Rc::new(State {
             lua: lua.weak(),
             memory_max: Cell::new(0),
+            fault: RefCell::default(),
             panic: RefCell::default(),
             text: RefCell::default(),
             random: Rc::clone(random),
@@ -489,9 +492,10 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
         })?,
     )?;
     raw.raw_set("compile", function(lua, state, compile_chunk)?)?;
+    basic::register(lua, &raw)?;
     guarded::register(lua, &raw)?;
     strings::register(lua, state, &raw)?;
-    stack::register(lua, state, &state.json, &raw, &[("random", redis::random)])?;
+    numbers::register(lua, state, &state.json, &raw, &[("random", redis::random)])?;
     raw.raw_set(
         "randomseed",
         function(lua, state, |lua, state, args| {

@@ -9,15 +9,13 @@
 local raw = ...
 
 local assert, error, next, pcall, xpcall, rawequal, select = assert, error, next, pcall, xpcall, rawequal, select
-local tonumber, tostring, type, unpack, collectgarbage = tonumber, tostring, type, unpack, collectgarbage
+local tostring, type, collectgarbage = tostring, type, collectgarbage
 local getmetatable, setmetatable, rawget, rawset = getmetatable, setmetatable, rawget, rawset
 local concat, insert, remove = table.concat, table.insert, table.remove
 local create, resume, wrapped_null = coroutine.create, coroutine.resume, raw.null
 local explain, compile, position = raw.explain, raw.compile, raw.position
 
 local READONLY = "Attempt to modify a readonly table"
--- More results than this `unpack` cannot give; the difference is formed before C could overflow over it.
-local STACK_MAX = 8000
 -- Coroutines within coroutines: each has 200 nested calls of its own, on one stack of C.
 local NESTED_MAX = 15
 
@@ -67,7 +65,7 @@ end
 -- Everything that scripts find.
 local real = {_VERSION = _VERSION}
 local env
-for _, name in ipairs({"assert", "error", "gcinfo", "ipairs", "rawequal", "select", "tonumber", "tostring", "type"}) do
+for _, name in ipairs({"assert", "error", "gcinfo", "ipairs", "rawequal", "select", "tonumber", "type"}) do
   real[name] = assert(_G[name])
 end
 local function copy(from)
@@ -80,27 +78,16 @@ end
 local strings, tables, maths, coroutines = copy(string), copy(table), copy(math), copy(coroutine)
 
 -- Errors.
-local function settle_pcall(ok, ...)
-  if ok then
-    return true, ...
-  end
-  local failure = seen((...))
+real.pcall = raw.catching(function(failure)
+  failure = seen(failure)
   if type(failure) == "table" then
     local text = failure.err
     if type(text) == "string" or type(text) == "number" then
-      failure = text
+      return text
     end
   end
-  return false, failure
-end
-
-function real.pcall(...)
-  if select("#", ...) == 0 then
-    -- What Redis makes of it.
-    return false, "attempt to call a boolean value"
-  end
-  return settle_pcall(pcall(...))
-end
+  return failure
+end)
 
 local function settle_xpcall(ok, ...)
   if not ok and stops((...)) then
@@ -126,16 +113,7 @@ end
 real.rawget, real.next = raw.reading(rawget, real_of), raw.reading(next, real_of)
 real.rawset, real.setmetatable = raw.writing(rawset, real_of), raw.writing(setmetatable, real_of)
 
-function real.pairs(...)
-  local t = ...
-  if type(t) ~= "table" then
-    bad_type(1, "pairs", "table", ...)
-  end
-  if real_of[t] then
-    return real.next, t, nil
-  end
-  return next, t, nil
-end
+real.pairs = raw.walking(real_of, next, real.next)
 
 -- The metatable of all strings may be seen, and not be changed.
 local of_strings = getmetatable("")
@@ -154,77 +132,25 @@ function real.getmetatable(...)
   return getmetatable(value)
 end
 
-function real.unpack(...)
-  local t, first, last = ...
-  if type(t) ~= "table" then
-    bad_type(1, "unpack", "table", ...)
-  end
-  -- The arguments take places on the stack beside the results, so no more of them are passed on than were given.
-  local from, to, given = 1, #t, 1
-  if first ~= nil then
-    from, given = tonumber(first) or bad_type(2, "unpack", "number", ...), 2
-  end
-  if last ~= nil then
-    to, given = tonumber(last) or bad_type(3, "unpack", "number", ...), 3
-  end
-  -- C cuts both to an int, between which the difference may overflow (CVE-2025-46817): what is none is refused, as is NaN.
-  local are_ints = from > -2147483649 and from < 2147483648 and to > -2147483649 and to < 2147483648
-  if not are_ints or to - from + 1 + given > STACK_MAX then
-    error("too many results to unpack", 2)
-  end
-  if given == 1 then
-    return unpack(t)
-  elseif given == 2 then
-    return unpack(t, from)
-  end
-  return unpack(t, from, to)
-end
+real.unpack, real.tostring = raw.unpack, raw.writing_out(tostring)
 
-function tables.insert(...)
-  local t, at = ...
-  if type(t) ~= "table" then
-    bad_type(1, "insert", "table", ...)
-  elseif real_of[t] then
-    error(READONLY, 0)
+tables.insert = raw.inserting(insert, real_of, function(t, at, value)
+  local length = #t
+  if at > 2147483647 then
+    -- C takes it as a number of 32 bits.
+    at = (at - at % 1 + 2147483648) % 4294967296 - 2147483648
   end
-  local count = select("#", ...)
-  if count == 3 then
-    at = tonumber(at)
-    if not at then
-      bad_type(2, "insert", "number", ...)
+  if at < 1 then
+    -- C would move what lies between in one go, which nobody could interrupt.
+    for index = length, at, -1 do
+      t[index + 1] = t[index]
     end
-    local length = #t
-    if at > 2147483647 then
-      -- C takes it as a number of 32 bits.
-      at = (at - at % 1 + 2147483648) % 4294967296 - 2147483648
-    end
-    if at < 1 then
-      -- C would move what lies between in one go, which nobody could interrupt.
-      for index = length, at, -1 do
-        t[index + 1] = t[index]
-      end
-      t[at] = select(3, ...)
-      return
-    end
-  elseif count ~= 2 then
-    error("wrong number of arguments to 'insert'", 2)
-  end
-  return insert(...)
-end
-
-function tables.remove(...)
-  local t, at = ...
-  if type(t) ~= "table" then
-    bad_type(1, "remove", "table", ...)
-  elseif real_of[t] then
-    -- There is no element that could go.
+    t[at] = value
     return
-  elseif at ~= nil and not tonumber(at) then
-    bad_type(2, "remove", "number", ...)
   end
-  return remove(...)
-end
-
+  insert(t, at, value)
+end)
+tables.remove = raw.removing(remove, real_of)
 tables.sort, tables.foreach = raw.writing(table.sort, real_of), raw.reading(table.foreach, real_of)
 
 -- Chunks.

@@ -288,7 +288,7 @@ fn acl_check_cmd(_: &Lua, _: &State, args: MultiValue) -> mlua::Result<bool> {
 }
 
 /// `math.random`.
-pub(crate) fn random(stack: &mut Stack<'_>) -> Result<usize, Fault> {
+pub(crate) fn random(stack: &Stack<'_>) -> Result<f64, Fault> {
     let part = stack.state.next_random();
     let value = match stack.args() {
         0 => part,
@@ -309,6 +309,5 @@ pub(crate) fn random(stack: &mut Stack<'_>) -> Result<usize, Fault> {
         }
         _ => return Err(Fault::failed("wrong number of arguments")),
     };
-    stack.push_number(value)?;
-    Ok(1)
+    Ok(value)
 }

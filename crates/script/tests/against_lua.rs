@@ -85,6 +85,124 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(pieces, 0..12).prop_map(|pieces| pieces.concat())
 }
 
+/// Arguments as a script writes them.
+fn arguments() -> impl Strategy<Value = String> {
+    let values = prop::sample::select(vec![
+        "t",
+        "t",
+        "t",
+        "{}",
+        "nil",
+        "1",
+        "2",
+        "4",
+        "-1",
+        "0",
+        "'2'",
+        "'x'",
+        "2.7",
+        "'0x2'",
+        "-0",
+        "0.1",
+        "print",
+        "''",
+        "true",
+        "setmetatable({}, {__tostring = function() return 'named' end})",
+    ]);
+    prop::collection::vec(values, 0..4).prop_map(|values| values.iter().map(|value| format!(", {value}")).collect())
+}
+
+fn name() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "table.insert",
+        "table.remove",
+        "unpack",
+        "tostring",
+        "next",
+        "rawget",
+        "rawset",
+        "pairs",
+    ])
+}
+
+#[test]
+fn arguments_are_refused_as_lua_refuses_them() {
+    for call in [
+        "string.gsub, 'a', 'a', nil, 'x'",
+        "string.gsub, 'a', 'a', nil",
+        "string.gsub, 'a', 'a'",
+        "string.gsub, 'a', 'a', true",
+        "string.gsub, 'a'",
+        "string.gsub, {}, 'a', ''",
+        "string.gsub, 'aaa', 'a', {}, '2x'",
+        "string.gsub, 'aaa', 'a', 7, 2.9",
+        "string.gsub, 111, 1, {['1'] = 2}, '2'",
+        "string.gsub, 'aaa', 'a', '%', 2",
+        "string.gsub, 'aaa', 'a', '%2', 2",
+        "string.gmatch, nil, 'a'",
+        "string.gmatch, 'a'",
+        "string.find, 'a'",
+        "string.find, 'a', 'a', 'x'",
+        "string.match, 'a', {}",
+        "string.rep, 'a'",
+        "string.rep, 'a', {}",
+        "function() ('a'):gsub() end",
+        "function() ('a'):gsub('a', nil) end",
+        "function() ('a'):gmatch() end",
+        "function() ('a'):find() end",
+        "function() string.gmatch('a', '(')() end",
+        "function() return string.gsub('a', '(a', tostring) end",
+        "pcall",
+        "pcall, pcall",
+        "pcall, error",
+        "pcall, error, nil",
+        "pcall, error, 7",
+        "pcall, 7",
+        "pcall, tostring",
+        "pcall, select, '#', nil, nil",
+        "tostring",
+        "tostring, nil",
+        "tostring, 99999999999999",
+        "tostring, -99999999999999",
+        "tostring, 100000000000000",
+        "tostring, -100000000000000",
+        "tostring, 0",
+        "tostring, -0",
+        "tostring, 0 / -1",
+        "tostring, 0.5",
+        "tostring, 1 / 0",
+        "tostring, 2 ^ 53",
+        "unpack, {1, 2, nil, 4}, 1, 4",
+        "unpack, {1, 2}, 2",
+        "unpack, {1, 2}, nil, 1",
+        "unpack, {1, 2}, '1', '2'",
+        "unpack, {1, 2}, -1.9, 1.9",
+        "unpack, {1, 2}, 2147483647, 2147483647",
+        "unpack, {1, 2}, -2147483648, -2147483648",
+        "function() return select('#', unpack({}, 1, 7997)) end",
+        "function() return select('#', unpack({}, 1, 7998)) end",
+        "unpack, 7",
+        "table.insert",
+        "table.insert, {}",
+        "table.insert, {}, 1, 2, 3",
+        "table.insert, {}, 'x', 2",
+        "table.remove",
+        "table.remove, {}, 'x'",
+        "pairs",
+        "pairs, nil",
+        "function() table.insert({}, 'x', 1) end",
+        "function() unpack({}, 'x') end",
+        "function() unpack({}, 1, 1e8) end",
+        "function() pairs(7) end",
+    ] {
+        let (expected, got) = both(call, &[]);
+        // Its own `pcall` says of nothing what Redis does.
+        if call != "pcall" && call != "pcall, pcall" {
+            assert_eq!(got, expected, "{call}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
 
@@ -102,10 +220,40 @@ proptest! {
             "string.gsub, ARGV[1], ARGV[2], function(...) return '<' .. select('#', ...) .. tostring((...)) .. '>' end",
             "function() local all = {} for a, b in string.gmatch(ARGV[1], ARGV[2]) do \
                all[#all + 1] = tostring(a) .. ':' .. tostring(b) end return table.concat(all, ',') end",
+            // What is put together is longer than the frame has room for.
+            "string.gsub, ARGV[1], ARGV[2], function() return ('y'):rep(100) end",
+            "string.gsub, ARGV[1], ARGV[2], function(found) return (found or ''):gsub('a', function() return 7 end) end",
+            "string.gsub, ARGV[1], ARGV[2], function() return {} end, ARGV[3]",
+            "string.gsub, ARGV[1], ARGV[2], function() error('of the call', 0) end",
+            "string.gsub, ARGV[1], ARGV[2], setmetatable({}, {__index = function(_, key) return #tostring(key) end})",
+            "function() local all = {} for a in string.gmatch(ARGV[1], ARGV[2]) do \
+               all[#all + 1] = ARGV[1]:gsub(ARGV[2], '%0%0') .. tostring(a) end return table.concat(all, ',') end",
             "string.rep, ARGV[1], ARGV[3]",
         ] {
             let (expected, got) = both(call, &words);
             prop_assert_eq!(got, expected, "{}", call);
         }
+    }
+
+    #[test]
+    fn tables_change_as_lua_changes_them(calls in prop::collection::vec((name(), arguments()), 1..4)) {
+        let calls: Vec<_> = calls.iter().map(|(name, arguments)| format!("all(pcall({name}{arguments}))")).collect();
+        let call = format!(
+            "function()
+               local t, print, said = {{1, 2, 3, [7] = 'seven'}}, function() end, {{}}
+               local function all(...)
+                 for i = 1, select('#', ...) do
+                   local value = (select(i, ...))
+                   said[#said + 1] = (tostring(value):gsub('0x%x+', 'somewhere'))
+                 end
+                 for i = -3, 8 do said[#said + 1] = (tostring(rawget(t, i)):gsub('0x%x+', 'somewhere')) end
+               end
+               {}
+               return table.concat(said, ' ')
+             end",
+            calls.join(" ")
+        );
+        let (expected, got) = both(&call, &[]);
+        prop_assert_eq!(got, expected, "{}", call);
     }
 }

@@ -103,6 +103,19 @@ fn errors_say_where() {
     );
     check("error({err='A b'})", "failed: A b at @user_script:1");
     check("string.gsub('a', 'a', function() error('x', 0) end)", "failed: ERR x at @user_script:1");
+    check("string.gsub('a', 'a', function()\nerror('x') end)", "failed: ERR user_script:2: x at @user_script:2");
+    check(
+        "return table.insert({}, 'x', 1)",
+        "failed: ERR user_script:1: bad argument #2 to 'insert' (number expected, got string) at @user_script:1",
+    );
+    check(
+        "return bit.band(1, {})",
+        "failed: ERR user_script:1: bad argument #2 to 'band' (number expected, got table) at @user_script:1",
+    );
+    check(
+        "local x = math.random(0)",
+        "failed: ERR user_script:1: bad argument #1 to 'random' (interval is empty) at @user_script:1",
+    );
 }
 
 #[test]
@@ -301,6 +314,13 @@ fn a_stop_passes_through_everything_that_catches() {
         "return string.find(('a'):rep(100000), '.-.-.-.-.-b')",
         "string.gsub(('a'):rep(100000), '.-.-.-.-.-b', '')",
         "load(function() while true do end end)",
+        "string.gsub('a', 'a', function() while true do end end)",
+        "string.gsub(('a'):rep(1e7), 'a', {})",
+        "string.gsub(('a'):rep(1e7), '[^b]', 'c')",
+        "for _ in ('a'):rep(1e7):gmatch('.') do end",
+        "while true do pcall(string.gsub, ('a'):rep(1e5), '.-.-.-.-.-b', tostring) end",
+        "return ('a'):rep(1e7):find('[^%a]')",
+        "pcall(pcall, pcall, pcall, function() while true do end end)",
         "table.sort({1, 2, 3}, function() while true do end end)",
         "table.insert({}, -1e15, 1)",
         "table.insert({}, 2147483648, 1)",
@@ -323,6 +343,12 @@ fn memory_and_stacks_are_bounded() {
         "local s = 'x' while true do s = s .. s end",
         "return ('x'):rep(1e9)",
         "return (('x'):rep(1e6)):gsub('x', ('y'):rep(1e6))",
+        "return (('x'):rep(1e6)):gsub('x', '%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0%0')",
+        "return (('x'):rep(1e6)):gsub('.*', ('%0'):rep(1e6))",
+        "local s = ('y'):rep(1e5) return (('x'):rep(1e6)):gsub('x', function() return s end)",
+        "return (('x'):rep(1e6)):gsub('x', {x = ('y'):rep(1e5)})",
+        "return (('x'):rep(1e6)):gsub('x', function(x) return (x:rep(1e6):gsub(x, function() return x:rep(1e6) end)) end)",
+        "local all = {} for x in ('x'):rep(1e7):gmatch('.') do all[#all + 1] = {x} end",
         "local t = 'x' for i = 1, 15 do t = {t, t, t, t, t, t, t, t} end return cjson.encode(t)",
         "local t = ('x'):rep(100) for i = 1, 15 do t = {t, t, t, t, t, t, t, t} end return cmsgpack.pack(t)",
         "cjson.encode_sparse_array(false, 0) return #cjson.encode({[2147483647] = 1})",

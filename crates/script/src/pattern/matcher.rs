@@ -169,6 +169,9 @@ impl<'a> Matcher<'a> {
     /// How many bytes from there on are in a class, or are not.
     fn run_of(&mut self, from: usize, item: usize, end: usize, are_in: bool) -> Result<usize, Fault> {
         let text = self.text;
+        if end - item <= BYTES_A_STEP && text.get(from).is_none_or(|byte| self.single(*byte, item, end) != are_in) {
+            return Ok(0);
+        }
         let (mut at, cost) = (from, 1 + (end - item) / BYTES_A_STEP);
         // A long set is looked through for each byte.
         let at_once = (BYTES_AT_ONCE / cost).max(1);

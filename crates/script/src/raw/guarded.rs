@@ -12,23 +12,43 @@ const READONLY: &[u8] = b"Attempt to modify a readonly table";
 
 /// Puts the makers into the table that the prelude takes them from: `reading(f, behind)` and `writing(f, behind)` give a
 /// function that does what `f` does, with what `behind` has of the first argument in its place, or refuses that argument
-/// if `behind` has it.
+/// if `behind` has it; `inserting(insert, behind, slowly)` gives one that writes, and has `slowly` do what C would be long
+/// at; `removing(remove, behind)` one that has nothing to remove from what `behind` has; `walking(behind, next, reading)`
+/// gives `pairs`, by `reading` for what `behind` has.
 pub(crate) fn register(lua: &Lua, raw: &Table) -> mlua::Result<()> {
-    raw.raw_set("reading", lua.create_function(|lua, (f, behind)| guard(lua, f, behind, reading))?)?;
-    raw.raw_set("writing", lua.create_function(|lua, (f, behind)| guard(lua, f, behind, writing))?)
+    let makers: [(&str, ffi::lua_CFunction); 4] =
+        [("reading", reading), ("writing", writing), ("inserting", inserting), ("removing", removing)];
+    for (name, guarding) in makers {
+        let make = move |lua: &Lua, (f, behind, beside): (Function, Table, Option<Function>)| {
+            guard(lua, f, behind, beside, guarding)
+        };
+        raw.raw_set(name, lua.create_function(make)?)?;
+    }
+    let make = |lua: &Lua, functions: (Table, Function, Function)| -> mlua::Result<Function> {
+        // SAFETY: mlua calls this under protection, with the three on the stack, and it owns nothing.
+        unsafe { lua.exec_raw(functions, |lua| ffi::lua_pushcclosure(lua, walking, 3)) }
+    };
+    raw.raw_set("walking", lua.create_function(make)?)
 }
 
-fn guard(lua: &Lua, f: Function, behind: Table, guard: ffi::lua_CFunction) -> mlua::Result<Function> {
-    // SAFETY: mlua calls this under protection, with the two arguments on the stack and room for more, and it owns nothing.
+fn guard(
+    lua: &Lua,
+    f: Function,
+    behind: Table,
+    beside: Option<Function>,
+    guard: ffi::lua_CFunction,
+) -> mlua::Result<Function> {
+    // SAFETY: mlua calls this under protection, with the three arguments on the stack and room for more, and it owns nothing.
     // It leaves one function. One of C without upvalues needs none in another's frame.
     let guarded: Option<Function> = unsafe {
-        lua.exec_raw((behind, f), |lua| {
+        lua.exec_raw((behind, beside, f), |lua| {
             let is_bare = ffi::lua_getupvalue(lua, -1, 1).is_null();
             match ffi::lua_tocfunction(lua, -1) {
                 Some(function) if is_bare => {
                     ffi::lua_pushlightuserdata(lua, function as *mut c_void);
-                    ffi::lua_remove(lua, -2);
-                    ffi::lua_pushcclosure(lua, guard, 2);
+                    ffi::lua_replace(lua, -2);
+                    ffi::lua_insert(lua, -2);
+                    ffi::lua_pushcclosure(lua, guard, 3);
                 }
                 _ => ffi::lua_settop(lua, 0),
             }
@@ -37,21 +57,39 @@ fn guard(lua: &Lua, f: Function, behind: Table, guard: ffi::lua_CFunction) -> ml
     Ok(guarded.expect("Lua's own functions are of C"))
 }
 
-/// Pushes what lies behind the first argument, or nil. Gives whether there is something.
+/// Pushes what lies behind the first argument where there is something. Gives whether there is.
 ///
 /// # Safety
-/// `lua` runs a function that [`guard`] has made. May raise.
+/// `lua` runs a function of C whose first upvalue is the table to look into. May raise.
 unsafe fn push_behind(lua: *mut lua_State) -> bool {
-    // SAFETY: upvalue 1 is the table, and a function of C has room for 20 values. Without an argument there is nothing to
-    // look for, and nil is in no table.
+    // SAFETY: as the caller says, and a function of C has room for 20 values.
     unsafe {
-        if ffi::lua_gettop(lua) == 0 {
-            ffi::lua_pushnil(lua);
+        // What something lies behind has a metatable, which no script takes from it; few other tables have one.
+        if ffi::lua_gettop(lua) == 0 || ffi::lua_getmetatable(lua, 1) == 0 {
             return false;
         }
+        ffi::lua_pop(lua, 1);
         ffi::lua_pushvalue(lua, 1);
         ffi::lua_rawget(lua, ffi::lua_upvalueindex(1));
-        ffi::lua_type(lua, -1) != ffi::LUA_TNIL
+        let is_something = ffi::lua_type(lua, -1) != ffi::LUA_TNIL;
+        if !is_something {
+            ffi::lua_pop(lua, 1);
+        }
+        is_something
+    }
+}
+
+/// Raises that a table is read-only where something lies behind the first argument.
+///
+/// # Safety
+/// As for [`push_behind`].
+unsafe fn refuse_shared(lua: *mut lua_State) {
+    // SAFETY: as the caller says, with room for a text.
+    unsafe {
+        if push_behind(lua) {
+            ffi::lua_pushlstring_(lua, READONLY.as_ptr().cast::<c_char>(), READONLY.len());
+            ffi::lua_error(lua)
+        }
     }
 }
 
@@ -72,22 +110,57 @@ unsafe extern "C-unwind" fn reading(lua: *mut lua_State) -> c_int {
     unsafe {
         if push_behind(lua) {
             ffi::lua_replace(lua, 1);
-        } else {
-            ffi::lua_pop(lua, 1);
         }
         go_on(lua)
     }
 }
 
 unsafe extern "C-unwind" fn writing(lua: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls this as `guard` has made it, with room for a text.
+    // SAFETY: Lua calls this as `guard` has made it.
     unsafe {
-        let is_shared = push_behind(lua);
-        ffi::lua_pop(lua, 1);
-        if is_shared {
-            ffi::lua_pushlstring_(lua, READONLY.as_ptr().cast::<c_char>(), READONLY.len());
-            ffi::lua_error(lua)
+        refuse_shared(lua);
+        go_on(lua)
+    }
+}
+
+unsafe extern "C-unwind" fn inserting(lua: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this as `guard` has made it, with the function beside that takes the three arguments.
+    unsafe {
+        ffi::luaL_checktype(lua, 1, ffi::LUA_TTABLE);
+        refuse_shared(lua);
+        if ffi::lua_gettop(lua) == 3 {
+            let at = ffi::luaL_checknumber(lua, 2).trunc();
+            // What lies between is moved in one go, which nobody could interrupt where it is more than the table is long.
+            if !(1.0..=f64::from(i32::MAX)).contains(&at) {
+                ffi::lua_pushnumber(lua, at);
+                ffi::lua_replace(lua, 2);
+                ffi::lua_pushvalue(lua, ffi::lua_upvalueindex(3));
+                ffi::lua_insert(lua, 1);
+                ffi::lua_call(lua, 3, 0);
+                return 0;
+            }
         }
         go_on(lua)
+    }
+}
+
+unsafe extern "C-unwind" fn removing(lua: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this as `guard` has made it.
+    unsafe {
+        ffi::luaL_checktype(lua, 1, ffi::LUA_TTABLE);
+        // Of what is shared there is no element that could go.
+        if push_behind(lua) { 0 } else { go_on(lua) }
+    }
+}
+
+unsafe extern "C-unwind" fn walking(lua: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this as `register` has made it: upvalue 1 is the table, 2 `next`, 3 the one that reads.
+    unsafe {
+        ffi::luaL_checktype(lua, 1, ffi::LUA_TTABLE);
+        let walk = if push_behind(lua) { 3 } else { 2 };
+        ffi::lua_pushvalue(lua, ffi::lua_upvalueindex(walk));
+        ffi::lua_pushvalue(lua, 1);
+        ffi::lua_pushnil(lua);
+        3
     }
 }

@@ -127,24 +127,35 @@ pub(crate) fn register(
 ) -> mlua::Result<()> {
     let finish = finisher(lua, state, settings)?;
     for (name, body) in functions {
-        let state = Rc::as_ptr(state).cast_mut().cast::<c_void>();
-        let settings = Rc::as_ptr(settings).cast_mut().cast::<c_void>();
-        let body = *body as *mut c_void;
-        // SAFETY: mlua calls this with `finish` alone on the stack and room for what it pushes, under protection, and
-        // it owns nothing. What it leaves is one function.
-        let function: Function = unsafe {
-            lua.exec_raw(&finish, |lua| {
-                ffi::lua_pushlightuserdata(lua, state);
-                ffi::lua_insert(lua, -2);
-                ffi::lua_pushlightuserdata(lua, body);
-                ffi::lua_pushlightuserdata(lua, settings);
-                ffi::lua_pushcclosure(lua, nothing, 0);
-                ffi::lua_pushcclosure(lua, enter, 5);
-            })?
-        };
+        let function = closure(lua, state, settings, &finish, *body as *mut c_void, enter)?;
         table.raw_set(*name, function)?;
     }
     Ok(())
+}
+
+/// A function of C that runs a body by way of `enter`.
+pub(super) fn closure(
+    lua: &Lua,
+    state: &Rc<State>,
+    settings: &Rc<Settings>,
+    finish: &Function,
+    body: *mut c_void,
+    enter: ffi::lua_CFunction,
+) -> mlua::Result<Function> {
+    let state = Rc::as_ptr(state).cast_mut().cast::<c_void>();
+    let settings = Rc::as_ptr(settings).cast_mut().cast::<c_void>();
+    // SAFETY: mlua calls this with `finish` alone on the stack and room for what it pushes, under protection, and it owns
+    // nothing. What it leaves is one function.
+    unsafe {
+        lua.exec_raw(finish, |lua| {
+            ffi::lua_pushlightuserdata(lua, state);
+            ffi::lua_insert(lua, -2);
+            ffi::lua_pushlightuserdata(lua, body);
+            ffi::lua_pushlightuserdata(lua, settings);
+            ffi::lua_pushcclosure(lua, nothing, 0);
+            ffi::lua_pushcclosure(lua, enter, 5);
+        })
+    }
 }
 
 /// A function that raises what [`State::odd`] says. Those that lie beside it hold what they point to by it.
@@ -161,7 +172,7 @@ pub(super) fn finisher(lua: &Lua, state: &Rc<State>, settings: &Rc<Settings>) ->
 }
 
 /// How a call ends.
-enum Ending {
+pub(super) enum Ending {
     /// With so many results.
     Results(c_int),
     /// The value on top is raised.
@@ -174,14 +185,37 @@ enum Ending {
     Finish,
 }
 
-/// Every library function.
+/// Every library function that makes values.
 unsafe extern "C-unwind" fn enter(lua: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls this as `register` has made it. `answer` leaves the stack as its ending says, with room: no more
-    // than a text lies there where something is pushed. Nothing here is owned.
+    // SAFETY: Lua calls this as `register` has made it. Nothing here is owned.
+    unsafe {
+        try_call(lua);
+        let ending = answer(lua);
+        end(lua, ending)
+    }
+}
+
+/// Sees that a call can be made, or raises that it cannot.
+///
+/// # Safety
+/// `lua` runs a function that [`closure`] has made, with room for a value.
+pub(super) unsafe fn try_call(lua: *mut lua_State) {
+    // SAFETY: as the caller says: upvalue 5 is a function.
     unsafe {
         ffi::lua_pushvalue(lua, ffi::lua_upvalueindex(5));
         ffi::lua_call(lua, 0, 0);
-        match answer(lua) {
+    }
+}
+
+/// Ends a call.
+///
+/// # Safety
+/// `lua` runs a function that [`closure`] has made, and its stack is as the ending says, with room: no more than a text lies
+/// there where something is pushed.
+pub(super) unsafe fn end(lua: *mut lua_State, ending: Ending) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe {
+        match ending {
             Ending::Results(count) => count,
             Ending::Raise => ffi::lua_error(lua),
             Ending::Failed => {
@@ -223,8 +257,8 @@ unsafe fn answer(lua: *mut lua_State) -> Ending {
     let called = catch_unwind(AssertUnwindSafe(|| {
         let owner = state.lua.upgrade();
         let _unlimited = Unlimited::new(&owner, state);
-        let room = ffi::LUA_MINSTACK as usize;
-        let mut stack = Stack { lua, state, args, top: args, floor: args, room, keys: 0, walks: 0 };
+        // SAFETY: a function of C runs, with so many arguments alone.
+        let mut stack = unsafe { Stack::new(lua, state, args) };
         match body(&mut stack) {
             Ok(count) => {
                 assert!(count <= stack.top - args, "the results are there");
@@ -240,6 +274,14 @@ unsafe fn answer(lua: *mut lua_State) -> Ending {
 }
 
 impl<'a> Stack<'a> {
+    /// # Safety
+    /// `lua` runs a function that [`closure`] has made, of the interpreter that `state` is of, with so many arguments alone on
+    /// the stack. What pushes something may be called while memory is unlimited.
+    pub(super) unsafe fn new(lua: *mut lua_State, state: &'a State, args: usize) -> Stack<'a> {
+        let room = ffi::LUA_MINSTACK as usize;
+        Stack { lua, state, args, top: args, floor: args, room, keys: 0, walks: 0 }
+    }
+
     /// How many arguments there are.
     pub(crate) fn args(&self) -> usize {
         self.args
@@ -564,7 +606,7 @@ impl<'a> Stack<'a> {
     }
 
     /// Leaves on the stack what [`enter`] raises.
-    fn end(&mut self, fault: Fault) -> Ending {
+    pub(super) fn end(&mut self, fault: Fault) -> Ending {
         // SAFETY: all values go, and with them comes the room of the beginning.
         unsafe { ffi::lua_settop(self.lua, 0) };
         (self.top, self.floor, self.walks, self.room) = (0, 0, 0, ffi::LUA_MINSTACK as usize);

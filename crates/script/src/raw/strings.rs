@@ -121,6 +121,19 @@ unsafe fn text<'a>(lua: *mut lua_State, number: c_int) -> &'a [u8] {
     }
 }
 
+/// An upvalue that is a string.
+///
+/// # Safety
+/// `lua` runs a function of C with such an upvalue, which stays for `'a`.
+unsafe fn beside<'a>(lua: *mut lua_State, number: c_int) -> &'a [u8] {
+    let mut len = 0;
+    // SAFETY: as the caller says.
+    unsafe {
+        let start = ffi::lua_tolstring(lua, ffi::lua_upvalueindex(number), &raw mut len);
+        std::slice::from_raw_parts(start.cast::<u8>(), len)
+    }
+}
+
 /// An argument that is a number, cut to an integer, or what stands for it where it is absent.
 ///
 /// # Safety
@@ -261,7 +274,7 @@ unsafe extern "C-unwind" fn next_match(lua: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this as `gmatch` has made it: upvalues 3 and 4 are strings, and 5 is a number.
     unsafe {
         let state = shared(lua);
-        let (text, pattern) = (text(lua, ffi::lua_upvalueindex(3)), text(lua, ffi::lua_upvalueindex(4)));
+        let (text, pattern) = (beside(lua, 3), beside(lua, 4));
         let from = ffi::lua_tonumber(lua, ffi::lua_upvalueindex(5)) as usize;
         let found = match safely(state, || pattern::search(state, text, pattern, from, Caret::Byte)) {
             Ok(found) => found,
