@@ -76,6 +76,8 @@ const TLS_KEY: &str = "Tenon reads no encrypted private keys";
 const TLS_DH: &str = "Tenon exchanges keys by elliptic curves alone";
 const AOF: &str = "Tenon always tidies up";
 const SYNC_FILES: &str = "Tenon has no replication, for which Redis writes such files";
+const ARRAYS: &str = "Tenon has no arrays";
+const SLOWLOG: &str = "entries of the slow log keep 32 arguments, of 128 bytes each";
 const PAYLOADS: &str = "Tenon believes nothing of what it loads, and checks all of it";
 const DEFRAG: &str = "Tenon packs memory at a pace of its own";
 const RDMA: &str = "Tenon has no RDMA";
@@ -83,7 +85,7 @@ const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
 const OOM: &str = "Tenon leaves the OOM killer's scores alone";
 
 /// The settings that have one value. Names and defaults are those of redis-server 7.0 (`CONFIG GET *`), then those that
-/// Redis 8.0 and Valkey 9.1 have beside them.
+/// Redis 8.0 and 8.8 and Valkey 9.1 have beside them; that of `sanitize-dump-payload` is what Tenon does.
 pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     Fixed { same: Some("no one"), ..only(renamed("replicaof", "slaveof", "", REPLICATION)) },
     renamed("masteruser", "primaryuser", "", REPLICATION),
@@ -137,7 +139,7 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("tls-dh-params-file", "", TLS_DH),
     only(fixed("aof-disable-auto-gc", "no", AOF)),
     fixed("rdb-del-sync-files", "no", SYNC_FILES),
-    fixed("sanitize-dump-payload", "no", PAYLOADS),
+    Fixed { same: Some("clients"), ..fixed("sanitize-dump-payload", "yes", PAYLOADS) },
     fixed("enable-module-command", "no", "Tenon has no modules"),
     fixed("active-defrag-ignore-bytes", "104857600", DEFRAG),
     fixed("active-defrag-threshold-lower", "10", DEFRAG),
@@ -157,6 +159,18 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("replica-full-sync-buffer-limit", "0", REPLICATION),
     fixed("cluster-announce-human-nodename", "", CLUSTER),
     fixed("cluster-compatibility-sample-ratio", "0", CLUSTER),
+    // Redis 8.8.
+    fixed("aof-load-corrupt-tail-max-size", "0", "Tenon loads no damaged log; `tenon check aof --fix` cuts a tail off"),
+    fixed("array-slice-size", "4096", ARRAYS),
+    fixed("array-sparse-kmax", "10", ARRAYS),
+    fixed("array-sparse-kmin", "5", ARRAYS),
+    fixed("cluster-slot-migration-handoff-max-lag-bytes", "1048576", CLUSTER),
+    fixed("cluster-slot-migration-write-pause-timeout", "10000", CLUSTER),
+    fixed("key-memory-histograms", "no", "INFO keysizes looks at the keys when it is asked for"),
+    fixed("lookahead", "16", "Tenon asks ahead for keys by a number of its own"),
+    fixed("slowlog-entry-max-argc", "32", SLOWLOG),
+    fixed("slowlog-entry-max-string-len", "128", SLOWLOG),
+    fixed("vset-force-single-threaded-execution", "no", "Tenon has no vector sets"),
     // Valkey 9.1.
     fixed("dual-channel-replication-enabled", "no", REPLICATION),
     fixed("repl-mptcp", "no", REPLICATION),

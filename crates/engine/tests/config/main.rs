@@ -418,6 +418,17 @@ fn debians_redis_conf() {
     assert_eq!(config.warnings(), []);
 }
 
+/// What Redis 8.8's own file says beside that of 8.0.
+#[test]
+fn settings_of_newer_redis_may_say_what_holds_anyway() {
+    let lines = ["--array-slice-size", "4096", "--array-sparse-kmax", "10", "--array-sparse-kmin", "5"];
+    let config = run(&[&lines[..], &["--sanitize-dump-payload", "clients", "--lookahead", "16"]].concat()).unwrap();
+    assert_eq!(config.warnings(), []);
+    assert_eq!(get(&config, &["sanitize-dump-payload"]), ["sanitize-dump-payload=yes"]);
+    assert_eq!(set(&config, &[("sanitize-dump-payload", "YES")]).unwrap(), [""; 0]);
+    assert!(set(&config, &[("sanitize-dump-payload", "no")]).is_err(), "all is checked");
+}
+
 #[test]
 fn config_get() {
     let config = defaults();
