@@ -88,6 +88,9 @@ impl From<String> for Failure {
 /// when it was reached.
 const RESERVED_TIMES: u64 = 8;
 
+/// How long who asks for the end waits at most until nobody listens any more, which mostly takes less than a millisecond.
+const DEAF_AFTER: Duration = Duration::from_millis(100);
+
 /// How often it is looked, at the end, whether that has come.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -242,6 +245,7 @@ fn serve_logged(
     engine.set_shutdown(Box::new(move || {
         let grace = hook.1.upgrade().map_or(Duration::ZERO, |engine| grace(&engine.config));
         hook.0.request(grace);
+        hook.0.wait_until_deaf(DEAF_AFTER);
     }));
     // `main` chose it.
     engine.allocator.get_or_init(|| Allocator {

@@ -23,6 +23,8 @@ struct Shared {
 struct State {
     grace: Duration,
     wakers: Vec<Arc<Waker>>,
+    /// How many threads listen for new connections.
+    listening: usize,
 }
 
 impl Shutdown {
@@ -74,9 +76,23 @@ impl Shutdown {
         self.shared.state.lock().grace
     }
 
-    /// Has this waker woken when it is asked for, or now if it was.
+    /// Waits until nobody listens any more, so long at most. Whoever asks for the end in a client's name does so before that is
+    /// closed: by then a new server may be started in the place of this one, as with Redis.
+    pub(crate) fn wait_until_deaf(&self, at_most: Duration) {
+        let mut state = self.shared.state.lock();
+        self.shared.changed.wait_while_for(&mut state, |state| state.listening > 0, at_most);
+    }
+
+    /// Says that a thread listens no more that has given its waker.
+    pub(crate) fn stops_listening(&self) {
+        self.shared.state.lock().listening -= 1;
+        self.shared.changed.notify_all();
+    }
+
+    /// Has the waker of a thread that listens woken when it is asked for, or now if it was.
     pub(crate) fn wakes(&self, waker: Arc<Waker>) {
         let mut state = self.shared.state.lock();
+        state.listening += 1;
         if self.is_requested() {
             waker.wake();
         }
@@ -100,5 +116,19 @@ mod tests {
         assert!(!shutdown.request(Duration::from_secs(9)));
         waiting.join().unwrap();
         assert_eq!(shutdown.grace(), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn who_listens_is_waited_for() {
+        let shutdown = Shutdown::new();
+        let waker = Arc::new(Waker::new().unwrap());
+        shutdown.wakes(Arc::clone(&waker));
+        shutdown.wait_until_deaf(Duration::from_millis(1));
+        assert_eq!(shutdown.shared.state.lock().listening, 1);
+        std::thread::scope(|threads| {
+            threads.spawn(|| shutdown.stops_listening());
+            shutdown.wait_until_deaf(Duration::from_secs(60));
+            assert_eq!(shutdown.shared.state.lock().listening, 0);
+        });
     }
 }

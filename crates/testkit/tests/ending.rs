@@ -2,6 +2,7 @@
 //! log whole or not at all. A signal waits for them, SHUTDOWN NOSAVE does not. And ends it
 //! several times at once. Nothing here depends on how long anything takes.
 
+use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
@@ -536,4 +537,21 @@ fn an_abort_calls_off_all_ends_that_were_asked_for_and_none_comes_of_them() {
     ok(&mut other, "SET key value");
     signal(&server, "-TERM");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+}
+
+#[test]
+fn who_has_ended_a_server_can_start_another_one_at_once() {
+    for _ in 0..8 {
+        let mut server = start(&[("busy-reply-threshold", "1")]);
+        let address = server.address(Dialect::Redis).expect("a RESP port").clone();
+        let (mut busy, mut leaving) = (client(&server), client(&server));
+        send(&mut busy, &["EVAL", "while true do redis.call('PING') end", "0"]);
+        await_busy(&mut leaving);
+        send(&mut leaving, &["SHUTDOWN", "NOSAVE"]);
+        assert!(leaving.receive().is_err(), "the connection ends");
+        let bound = TcpListener::bind(address.to_string());
+        assert!(bound.is_ok(), "{bound:?}");
+        drop(bound);
+        assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+    }
 }

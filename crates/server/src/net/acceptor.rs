@@ -108,6 +108,7 @@ impl<S: Service> Acceptor<S> {
             }
         }
         drop(self.listeners);
+        self.shutdown.stops_listening();
         self.mail.shut_down_workers(Grace::begin(self.shutdown.grace()));
     }
 
