@@ -267,7 +267,7 @@ fn serve_logged(
         if engine.config.is_memcached() { signals::Like::Memcached } else { signals::Like::Redis },
         shutdown.clone(),
         move |signal| end_for(&of_engine, signal),
-        move || is_ending.is_ending(),
+        move || is_ending.is_ending_in_background(),
         move || insisting.drop_unfinished_save(),
         move || match of_logging.reopen() {
             Ok(()) => tracing::info!("SIGHUP: the log file was opened anew"),

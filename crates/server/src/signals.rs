@@ -40,7 +40,8 @@ pub fn outlive_long_files() -> std::io::Result<()> {
 }
 
 /// Starts the thread that hears signals. `on_end` is called for those that end the process, and asks for the shutdown
-/// when all is ready for it; `is_ending` tells whether it is about to. `on_insist` is called before a second SIGINT ends it.
+/// when all is ready for it; `is_ending` tells whether one of them is about to. `on_insist` is called before a SIGINT ends it behind
+/// another signal; behind a client's SHUTDOWN one is the first.
 pub fn listen(
     like: Like,
     shutdown: Shutdown,
@@ -54,13 +55,16 @@ pub fn listen(
         signals.add_signal(SIGUSR1)?;
     }
     thread::Builder::new().name("tenon-signals".to_owned()).spawn(move || {
+        let mut has_asked = false;
         for signal in signals.forever() {
+            let insists = signal == SIGINT && (has_asked && shutdown.is_requested() || is_ending());
+            has_asked |= signal != SIGHUP;
             match signal {
                 SIGHUP => {
                     tracing::info!("Received SIGHUP, opening the log file anew");
                     on_hangup();
                 }
-                SIGINT if shutdown.is_requested() || is_ending() => {
+                SIGINT if insists => {
                     tracing::warn!("You insist... exiting now.");
                     on_insist();
                     std::process::exit(1);

@@ -512,6 +512,28 @@ fn the_process_ends_although_who_has_asked_for_that_is_gone() {
 }
 
 #[test]
+fn an_end_that_saves_is_not_cut_short_by_one_that_need_not() {
+    for behind in ["-TERM", "-INT", "SHUTDOWN"] {
+        let (mut server, mut other) = slow_server(&[("save", "")]);
+        let (mut leaving, mut also_leaving) = (client(&server), client(&server));
+        leaving.send(&[b"SHUTDOWN", b"SAVE"]).expect("it is sent");
+        wait_until("the save", || temporary_files(server.folder()) > 0);
+        if behind == "SHUTDOWN" {
+            also_leaving.send(&[b"SHUTDOWN"]).expect("it is sent");
+            wait_until("both", || text(call(&mut other, "CLIENT LIST")).matches("cmd=shutdown").count() == 2);
+        } else {
+            signal(&server, behind);
+            wait_until("the signal", || server.log().contains("Received SIG"));
+        }
+        ok(&mut other, "DEBUG FAULTS");
+        assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{behind}: {}", server.log());
+        let folder = server.folder().to_str().expect("it is text").to_owned();
+        let again = Server::tenon(&[("dir", &folder)]).expect("tenon starts");
+        assert_eq!(text(call(&mut client(&again), "GET key")), "value", "{behind}");
+    }
+}
+
+#[test]
 fn clients_end_no_pause_but_their_own_and_a_shutdown_that_fails_ends_its_own_alone() {
     let (mut server, mut other) = slow_server(&[]);
     let pause = |client: &mut Resp| {

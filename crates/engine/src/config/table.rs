@@ -202,9 +202,9 @@ settings! {
     shutdown_on_sigterm: EndWords {
         name: "shutdown-on-sigterm", kind: Kind::EndWords, initial: Is("default"), group: Group::Server
     }
-    /// Seconds that clients have to take their last replies when the server ends; who takes nothing for a quarter of them is
-    /// not waited for. Saving, the log's first base and calls under
-    /// way before that have no such bound; a disk that does not take the log has five seconds.
+    /// Seconds that clients have to take their last replies when the server ends. For a quarter of them what they send is read, and
+    /// who takes nothing for so long is not waited for. Saving, the log's first base and calls under way before that have no such
+    /// bound; a disk that does not take the log has five seconds.
     shutdown_timeout: u32 {
         name: "shutdown-timeout", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("10"), group: Group::Server
     }

@@ -28,7 +28,7 @@ use crate::scripting::LongScript;
 use crate::worker::Worker;
 use parking_lot::{Condvar, Mutex};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tenon_wire::resp::Reply;
@@ -81,6 +81,8 @@ pub(super) struct End {
     leaves_at: OnceLock<Instant>,
     /// Whether everybody is being told that the process ends. Set while the course is locked.
     is_asked_for: AtomicBool,
+    /// How many were asked for in the background and have not failed.
+    in_background: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -186,9 +188,10 @@ impl Engine {
         }
     }
 
-    /// Whether nothing has to come on disk before the process ends, or need not, and no script has to come to its end.
+    /// Whether nothing has to come on disk before the process ends, or need not, no script has to come to its end, and no other
+    /// end comes, which may save.
     fn may_end_now(&self, ending: Ending, on_failure: OnFailure) -> bool {
-        self.is_disk_ready(ending, on_failure) && self.scripts.running.to_end_whole().is_empty()
+        self.is_disk_ready(ending, on_failure) && self.scripts.running.to_end_whole().is_empty() && !self.is_ending()
     }
 
     /// Whether nothing has to come on disk before the process ends, or need not.
@@ -205,6 +208,11 @@ impl Engine {
     pub fn is_ending(&self) -> bool {
         let course = self.saving.end.course.lock();
         matches!(course.stage, Stage::Comes | Stage::Certain) || course.waiting > 0
+    }
+
+    /// Whether such an end was asked for by [`Engine::end_in_background`], and has not failed.
+    pub fn is_ending_in_background(&self) -> bool {
+        self.saving.end.in_background.load(Ordering::Relaxed) > 0
     }
 
     /// Calls off the end of the process, as long as it is not certain, whoever has asked for it; tells whether it came.
@@ -421,8 +429,17 @@ impl Engine {
             return Ok(());
         };
         let asked = self.saving.end.ask(ending, on_failure);
-        let started = std::thread::Builder::new().name("end".to_owned()).spawn(move || _ = engine.end_as(asked));
-        started.map(|_| ()).inspect_err(|error| tracing::error!("no thread could be started for the end: {error}"))
+        self.saving.end.in_background.fetch_add(1, Ordering::Relaxed);
+        let end = move || {
+            if !engine.end_as(asked) {
+                engine.saving.end.in_background.fetch_sub(1, Ordering::Relaxed);
+            }
+        };
+        let started = std::thread::Builder::new().name("end".to_owned()).spawn(end);
+        started.map(|_| ()).inspect_err(|error| {
+            self.saving.end.in_background.fetch_sub(1, Ordering::Relaxed);
+            tracing::error!("no thread could be started for the end: {error}");
+        })
     }
 
     /// Ends the process for a client, who may be gone before it does. One that wants nothing saved is not kept waiting for the

@@ -100,6 +100,11 @@ impl Grace {
         now.saturating_duration_since(self.since) >= self.len
     }
 
+    /// Whether it is too late for what clients still send: a quarter of the time is over.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        self.is_given_up(self.since, now)
+    }
+
     /// Whether a client that has taken nothing since then will take nothing any more: it has let a quarter of the time go by.
     pub(super) fn is_given_up(&self, active_at: Instant, now: Instant) -> bool {
         now.saturating_duration_since(active_at.max(self.since)) >= self.len / 4

@@ -82,6 +82,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     sweep_from: usize,
     /// Set when the server is shutting down: what is unsent behind it is lost.
     grace: Option<Grace>,
+    /// Then nothing more is received.
+    is_late: bool,
     /// The threads that can go on with this loop, if it may be lent.
     crew: Option<Box<Crew<'s, S, I>>>,
     /// The loop is lent: all of it but this, the way to where it is, has been taken away.
@@ -148,6 +150,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             next_sweep: now + SWEEP_PERIOD / SWEEP_PORTIONS,
             sweep_from: 0,
             grace: None,
+            is_late: false,
             crew: None,
             away: None,
         }
@@ -159,6 +162,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         loop {
             self.now = Instant::now();
             let now = self.now;
+            self.is_late = self.grace.is_some_and(|grace| grace.is_late(now));
             self.guarded(worker, |service, worker| service.begin_turn(worker, now));
             if self.is_past_events {
                 // A call behind the events has lent the loop, and the next one may again: others are not to wait for the last of them.
@@ -193,10 +197,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             if goes_home {
                 return Ok(Ended::GoesHome);
             }
-            if self.grace.is_some_and(|grace| self.letters.is_empty() || grace.is_over(self.now))
-                && self.postponed_events.is_empty()
-                && self.is_shut_down(worker)
-            {
+            let has_none_left = self.letters.is_empty() && self.postponed_events.is_empty();
+            if self.grace.is_some_and(|grace| has_none_left || grace.is_over(self.now)) && self.is_shut_down(worker) {
                 return Ok(Ended::ShutDown);
             }
             self.events = self.wait(worker)?;
@@ -305,6 +307,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             connection = still_there;
         }
         if connection.phase != Phase::Open
+            || self.is_late
             || !self.io.may_receive(&connection.socket)
             || has_too_much_unsent(self.service, &self.io, connection)
         {

@@ -2,10 +2,11 @@
 
 use crate::echo::Message;
 use crate::harness::{PATIENCE, Server, eventually, tcp};
+use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_server::net::{CloseReason, FrontEnd};
 
 #[test]
@@ -92,6 +93,22 @@ fn the_time_that_a_call_takes_is_not_the_time_of_who_waits_for_its_answer() {
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(client.rest().len(), "held it\n<>\n".len() + 30_000_000);
     server.stop(PATIENCE);
+}
+
+#[test]
+fn who_never_stops_asking_is_not_read_for_all_of_the_grace() {
+    const GRACE: Duration = Duration::from_secs(20);
+    let server = Server::start();
+    let mut client = server.connect_known().stream().try_clone().unwrap();
+    let mut reading = client.try_clone().unwrap();
+    let asking = std::thread::spawn(move || while client.write_all(&b"question\n".repeat(1_000)).is_ok() {});
+    let answered = std::thread::spawn(move || std::io::copy(&mut reading, &mut std::io::sink()));
+    let began = Instant::now();
+    let echo = server.stop(GRACE);
+    assert!(began.elapsed() < GRACE, "there was time left when it was closed");
+    assert_eq!(*echo.closed.lock().unwrap(), [CloseReason::Shutdown]);
+    asking.join().unwrap();
+    drop(answered.join().unwrap());
 }
 
 #[test]

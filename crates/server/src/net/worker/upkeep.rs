@@ -100,7 +100,9 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             }
             let Some(connection) = self.connections.get_mut(key) else { continue };
             let done = match connection.phase {
-                Phase::Open => !self.io.may_receive(&connection.socket) && flushed(&mut self.io, connection) == 0,
+                Phase::Open => {
+                    (self.is_late || !self.io.may_receive(&connection.socket)) && flushed(&mut self.io, connection) == 0
+                }
                 // Of one that was served the answer is on its way.
                 Phase::Parked => {
                     flushed(&mut self.io, connection) == 0 && self.service.ends_unanswered(connection.state())
