@@ -2,9 +2,10 @@
 //! keep, and for speed. Nothing here owns anything, as all of it may raise: see calls.rs.
 #![allow(unsafe_code)]
 
+use super::calls::push_string;
 use crate::arguments::truncate;
 use mlua::{Function, Lua, Table, ffi, lua_State};
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 /// More results than this `unpack` cannot give.
 const STACK_MAX: f64 = 8000.0;
@@ -27,13 +28,6 @@ pub(crate) fn register(lua: &Lua, raw: &Table) -> mlua::Result<()> {
     Ok(())
 }
 
-/// # Safety
-/// There is room for a value. May raise.
-unsafe fn push(lua: *mut lua_State, text: &[u8]) {
-    // SAFETY: the bytes are there, and Lua copies them.
-    unsafe { ffi::lua_pushlstring_(lua, text.as_ptr().cast::<c_char>(), text.len()) }
-}
-
 unsafe extern "C-unwind" fn pcall(lua: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this as `register` has made it. Behind as many results as there may be Lua has room for a few values.
     unsafe {
@@ -41,7 +35,7 @@ unsafe extern "C-unwind" fn pcall(lua: *mut lua_State) -> c_int {
         if given == 0 {
             // What Redis makes of it.
             ffi::lua_pushboolean(lua, 0);
-            push(lua, b"attempt to call a boolean value");
+            push_string(lua, b"attempt to call a boolean value");
             return 2;
         }
         if ffi::lua_pcall(lua, given - 1, ffi::LUA_MULTRET, 0) == ffi::LUA_OK {
@@ -110,7 +104,7 @@ unsafe extern "C-unwind" fn tostring(lua: *mut lua_State) -> c_int {
             let value = ffi::lua_tonumber(lua, 1);
             let is_minus_zero = value == 0.0 && value.is_sign_negative();
             if value.abs() < DIGITS_END && value.trunc() == value && !is_minus_zero {
-                push(lua, itoa::Buffer::new().format(value as i64).as_bytes());
+                push_string(lua, itoa::Buffer::new().format(value as i64).as_bytes());
                 return 1;
             }
         }

@@ -71,6 +71,17 @@ pub(super) fn closure(
     }
 }
 
+/// Whether so many bytes more fit into the memory that a script may have.
+///
+/// # Safety
+/// `lua` is of the interpreter that `state` is of.
+pub(super) unsafe fn has_room(lua: *mut lua_State, state: &State, bytes: usize) -> bool {
+    let most = state.memory_max();
+    // SAFETY: it is only asked how many KiB there are.
+    let taken = || unsafe { ffi::lua_gc(lua, ffi::LUA_GCCOUNT, 0) as usize * 1024 };
+    most == 0 || taken().saturating_add(bytes) <= most
+}
+
 /// The state beside a function of C.
 ///
 /// # Safety
@@ -328,7 +339,7 @@ unsafe fn push_field(lua: *mut lua_State, fields: c_int, name: &[u8], before: &[
 
 /// # Safety
 /// There is room for a value. May raise.
-unsafe fn push_string(lua: *mut lua_State, text: &[u8]) {
+pub(super) unsafe fn push_string(lua: *mut lua_State, text: &[u8]) {
     // SAFETY: the bytes are there, and Lua copies them.
     unsafe { ffi::lua_pushlstring_(lua, text.as_ptr().cast::<c_char>(), text.len()) }
 }

@@ -5,8 +5,9 @@
 //! counts the arguments that there are. Nothing here owns anything, as all of it may raise: see calls.rs.
 #![allow(unsafe_code)]
 
+use super::calls::push_string;
 use mlua::{Function, Lua, Table, ffi, lua_State};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
 const READONLY: &[u8] = b"Attempt to modify a readonly table";
 
@@ -87,7 +88,7 @@ unsafe fn refuse_shared(lua: *mut lua_State) {
     // SAFETY: as the caller says, with room for a text.
     unsafe {
         if push_behind(lua) {
-            ffi::lua_pushlstring_(lua, READONLY.as_ptr().cast::<c_char>(), READONLY.len());
+            push_string(lua, READONLY);
             ffi::lua_error(lua)
         }
     }

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::calls::shared;
-use super::stack::{Ending, Fault, Stack, closure, end, finisher, try_call};
+use super::stack::{Ending, Fault, Stack, end, register_by, try_call};
 use crate::cjson::Settings;
 use crate::interpreter::{State, Unlimited};
 use mlua::{Lua, Table, ffi, lua_State};
@@ -25,11 +25,8 @@ pub(crate) fn register(
     table: &Table,
     functions: &[(&str, Body)],
 ) -> mlua::Result<()> {
-    let finish = finisher(lua, state, settings)?;
-    for (name, body) in functions {
-        table.raw_set(*name, closure(lua, state, settings, &finish, *body as *mut c_void, enter)?)?;
-    }
-    Ok(())
+    let functions = functions.iter().map(|(name, body)| (*name, *body as *mut c_void));
+    register_by(enter, lua, (state, settings), table, functions)
 }
 
 unsafe extern "C-unwind" fn enter(lua: *mut lua_State) -> c_int {

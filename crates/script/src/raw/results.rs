@@ -11,6 +11,7 @@
 //! of each that is open lies on the stack, one above the other.
 #![allow(unsafe_code)]
 
+use super::calls::has_room;
 use crate::arguments::truncate;
 use crate::host::{HOST, Stop};
 use crate::interpreter::{Failure, State, Unlimited};
@@ -390,9 +391,7 @@ impl Writer<'_, '_> {
 
     /// Refuses a result that has made the state larger than it may be.
     fn need_lua(&self) -> Result<(), Written> {
-        let most = self.state.memory_max();
-        // SAFETY: it is only asked how many KiB there are.
-        let taken = unsafe { ffi::lua_gc(self.lua, ffi::LUA_GCCOUNT, 0) as usize * 1024 };
-        if most > 0 && taken > most { Err(Written::TooLong) } else { Ok(()) }
+        // SAFETY: they are of the same interpreter.
+        if unsafe { has_room(self.lua, self.state, 0) } { Ok(()) } else { Err(Written::TooLong) }
     }
 }

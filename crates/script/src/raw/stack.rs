@@ -16,7 +16,7 @@
 //! What a function has come to is raised by [`enter`], which owns nothing, when [`answer`] has let go of everything.
 #![allow(unsafe_code)]
 
-use super::calls::shared;
+use super::calls::{has_room, shared};
 use crate::cjson::Settings;
 use crate::host::{HOST, Stop};
 use crate::interpreter::{State, Unlimited};
@@ -125,16 +125,27 @@ pub(crate) fn register(
     table: &Table,
     functions: &[(&str, Body)],
 ) -> mlua::Result<()> {
+    let functions = functions.iter().map(|(name, body)| (*name, *body as *mut c_void));
+    register_by(enter, lua, (state, settings), table, functions)
+}
+
+/// Puts functions of C into a table, which run these bodies by way of `enter`.
+pub(super) fn register_by<'n>(
+    enter: ffi::lua_CFunction,
+    lua: &Lua,
+    (state, settings): (&Rc<State>, &Rc<Settings>),
+    table: &Table,
+    functions: impl Iterator<Item = (&'n str, *mut c_void)>,
+) -> mlua::Result<()> {
     let finish = finisher(lua, state, settings)?;
     for (name, body) in functions {
-        let function = closure(lua, state, settings, &finish, *body as *mut c_void, enter)?;
-        table.raw_set(*name, function)?;
+        table.raw_set(name, closure(lua, state, settings, &finish, body, enter)?)?;
     }
     Ok(())
 }
 
 /// A function of C that runs a body by way of `enter`.
-pub(super) fn closure(
+fn closure(
     lua: &Lua,
     state: &Rc<State>,
     settings: &Rc<Settings>,
@@ -580,10 +591,8 @@ impl<'a> Stack<'a> {
 
     /// Refuses what does not fit into the memory.
     pub(crate) fn need(&self, bytes: usize) -> Result<(), Fault> {
-        let most = self.state.memory_max();
-        // SAFETY: it is only asked how many KiB there are.
-        let taken = || unsafe { ffi::lua_gc(self.lua, ffi::LUA_GCCOUNT, 0) as usize * 1024 };
-        if most > 0 && taken().saturating_add(bytes) > most { Err(Fault::NO_MEMORY) } else { Ok(()) }
+        // SAFETY: they are of the same interpreter.
+        if unsafe { has_room(self.lua, self.state, bytes) } { Ok(()) } else { Err(Fault::NO_MEMORY) }
     }
 
     /// An empty buffer for a text.

@@ -8,15 +8,14 @@
 //! not touch the stack, and lets no panic out: what it leaves for Lua to copy is in the state.
 #![allow(unsafe_code)]
 
-use super::calls::shared;
-use super::stack::finisher;
+use super::calls::{closure, has_room, push_string, shared};
+use super::stack::{KEPT, finisher};
 use crate::arguments::truncate;
 use crate::interpreter::State;
 use crate::pattern::{self, Capture, Caret, Fault};
-use crate::raw::stack::KEPT;
 use crate::redis::Odd;
-use mlua::{Function, Lua, Table, ffi, lua_State};
-use std::ffi::{c_char, c_int};
+use mlua::{Lua, Table, ffi, lua_State};
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -28,19 +27,9 @@ const FUNCTIONS: [(&str, ffi::lua_CFunction); 5] =
 pub(crate) fn register(lua: &Lua, state: &Rc<State>, raw: &Table) -> mlua::Result<()> {
     let finish = finisher(lua, state, &state.json)?;
     for (name, function) in FUNCTIONS {
-        raw.raw_set(name, with_state(lua, state, &finish, function)?)?;
+        raw.raw_set(name, closure(lua, state, &finish, function)?)?;
     }
     Ok(())
-}
-
-/// A function of C whose upvalues are the state and `finish`, which raises what [`State::odd`] says.
-pub(super) fn with_state(
-    lua: &Lua,
-    state: &State,
-    finish: &Function,
-    function: ffi::lua_CFunction,
-) -> mlua::Result<Function> {
-    super::calls::closure(lua, state, finish, function)
 }
 
 /// Why something is not done.
@@ -75,7 +64,7 @@ fn safely<T: Copy>(state: &State, run: impl FnOnce() -> Result<T, Fault>) -> Res
 /// Raises what was refused.
 ///
 /// # Safety
-/// `lua` runs a function that [`with_state`] has made.
+/// `lua` runs a function that [`register`] has made.
 #[cold]
 unsafe fn refuse(lua: *mut lua_State, refusal: Refusal) -> c_int {
     // SAFETY: without the arguments there is room; a place is at level 1, and upvalue 2 is the function that raises.
@@ -84,12 +73,12 @@ unsafe fn refuse(lua: *mut lua_State, refusal: Refusal) -> c_int {
         match refusal {
             Refusal::Text(text) => {
                 ffi::luaL_where(lua, 1);
-                push(lua, text.as_bytes());
+                push_string(lua, text.as_bytes());
                 ffi::lua_concat(lua, 2);
                 ffi::lua_error(lua)
             }
             Refusal::NoMemory => {
-                push(lua, b"not enough memory");
+                push_string(lua, b"not enough memory");
                 ffi::lua_error(lua)
             }
             Refusal::Odd => {
@@ -99,13 +88,6 @@ unsafe fn refuse(lua: *mut lua_State, refusal: Refusal) -> c_int {
             }
         }
     }
-}
-
-/// # Safety
-/// There is room for a value. May raise.
-unsafe fn push(lua: *mut lua_State, text: &[u8]) {
-    // SAFETY: the bytes are there, and Lua copies them.
-    unsafe { ffi::lua_pushlstring_(lua, text.as_ptr().cast::<c_char>(), text.len()) }
 }
 
 /// An argument that is a string, or a number, which becomes one.
@@ -145,17 +127,6 @@ unsafe fn integer_or(lua: *mut lua_State, number: c_int, absent: i64) -> i64 {
     }
 }
 
-/// Whether so many bytes more fit into the memory.
-///
-/// # Safety
-/// `lua` is of the interpreter that `state` is of.
-unsafe fn has_room(lua: *mut lua_State, state: &State, bytes: usize) -> bool {
-    let most = state.memory_max();
-    // SAFETY: it is only asked how many KiB there are.
-    let taken = || unsafe { ffi::lua_gc(lua, ffi::LUA_GCCOUNT, 0) as usize * 1024 };
-    most == 0 || taken().saturating_add(bytes) <= most
-}
-
 /// Pushes what a match has caught: so many captures. Gives how many, or what is wrong with one.
 ///
 /// # Safety
@@ -174,7 +145,7 @@ unsafe fn push_captures(
         }
         for index in 0..count {
             match state.patterns.captures.of(found, index) {
-                Ok(Capture::Bytes { from, to }) => push(lua, &text[from..to]),
+                Ok(Capture::Bytes { from, to }) => push_string(lua, &text[from..to]),
                 Ok(Capture::Position(at)) => ffi::lua_pushnumber(lua, (at + 1) as f64),
                 Ok(Capture::Open { .. }) => {}
                 Err(Fault::Pattern(text)) => return Err(Refusal::Text(text)),
@@ -342,7 +313,7 @@ unsafe fn replace_by_text(lua: *mut lua_State, state: &State, subject: &[u8], pa
 /// `lua` runs a function of C, with room for a value. May raise: what is in the state then goes when the run ends.
 unsafe fn push_made(lua: *mut lua_State, state: &State) {
     // SAFETY: as the caller says; nobody touches the text while Lua copies it.
-    unsafe { push(lua, &*state.text.as_ptr()) };
+    unsafe { push_string(lua, &*state.text.as_ptr()) };
     settle(state);
 }
 
@@ -465,7 +436,7 @@ unsafe fn replace_by_call(lua: *mut lua_State, state: &State, text: &[u8], patte
         if count == 0 {
             ffi::lua_pushvalue(lua, 1);
         } else if out.add(lua, state, &text[at..], 0) && has_room(lua, state, out.len) {
-            push(lua, std::slice::from_raw_parts(out.start, out.len));
+            push_string(lua, std::slice::from_raw_parts(out.start, out.len));
         } else {
             return refuse(lua, Refusal::NoMemory);
         }
