@@ -222,6 +222,15 @@ impl Server {
         self.child.id()
     }
 
+    /// Sends it a signal, named as for `kill`: `-TERM`.
+    ///
+    /// # Panics
+    /// When it is not there.
+    pub fn signal(&self, name: &str) {
+        let pid = self.pid().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().expect("kill runs").success());
+    }
+
     /// The TCP address that speaks `dialect`.
     ///
     /// # Errors

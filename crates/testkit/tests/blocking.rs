@@ -2,7 +2,6 @@
 //! forgotten. Knows the commands by their replies only.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -487,8 +486,7 @@ fn an_end_loses_no_element_on_its_way_to_a_client_that_waits_for_it() {
         let taking: Vec<_> = (0..8).map(|_| take_elements(&server)).collect();
         let appending = LISTS.map(|list| append_elements(&server, list));
         std::thread::sleep(Duration::from_millis(100));
-        let kill = Command::new("kill").args(["-TERM", &server.pid().to_string()]).status().expect("kill runs");
-        assert!(kill.success());
+        server.signal("-TERM");
         assert!(server.wait_for_end(patience::PATIENCE).expect("it ends").success(), "{}", server.log());
         let all = |threads: Vec<JoinHandle<BTreeSet<String>>>| -> BTreeSet<String> {
             threads.into_iter().flat_map(|thread| thread.join().expect("it does not panic")).collect()

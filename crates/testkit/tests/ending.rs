@@ -3,7 +3,6 @@
 //! several times at once. Nothing here depends on how long anything takes.
 
 use std::net::TcpListener;
-use std::process::Command;
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::patience::{PATIENCE, wait_until};
@@ -65,11 +64,6 @@ fn ok(client: &mut Resp, command: &str) {
 fn error(value: Value) -> String {
     let Value::Error(text) = value else { panic!("an error was expected: {value:?}") };
     String::from_utf8(text).expect("it is text")
-}
-
-fn signal(server: &Server, name: &str) {
-    let pid = server.pid().to_string();
-    assert!(Command::new("kill").args([name, &pid]).status().expect("kill runs").success());
 }
 
 /// How a script is called.
@@ -192,7 +186,7 @@ fn an_end_waits_for_whatever_has_begun_to_write() {
         let mut moving = Moving::begin(&server, by);
         let mut leaving = client(&server);
         if words.is_empty() {
-            signal(&server, "-TERM")
+            server.signal("-TERM")
         } else {
             send(&mut leaving, &[words])
         }
@@ -214,7 +208,7 @@ fn an_end_waits_for_several_scripts_at_once() {
         set_up(&server, &["a".to_owned(), "b".to_owned(), "c".to_owned()]);
         let mut all = ["a", "b", "c"].map(|key| Moving::send(&server, key, By::Eval));
         wait_until("two scripts", || all.iter().filter(|moving| moving.has_begun(&server)).count() > 1);
-        signal(&server, "-TERM");
+        server.signal("-TERM");
         wait_until("the end", || server.log().contains(WAITS) || !server.is_running());
         all.iter().for_each(Moving::outlast_grace);
         listen(&mut listener);
@@ -232,14 +226,14 @@ fn an_end_that_waits_for_scripts_can_be_called_off() {
     let mut server = start(&[]);
     let (mut listener, mut other) = (client(&server), client(&server));
     let mut moving = Moving::begin(&server, By::Eval);
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     wait_until("the end", || server.log().contains(WAITS) || !server.is_running());
     ok(&mut other, "SHUTDOWN ABORT");
     wait_until("that it goes on", || server.log().contains("was called off"));
     listen(&mut listener);
     moving.is_answered();
     ok(&mut other, "SET key value");
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
     let (_again, mut again) = restart(&server);
     moving.check(&mut again, true);
@@ -252,7 +246,7 @@ fn a_script_that_has_written_nothing_keeps_no_server_from_ending() {
     let mut reader = client(&server);
     send(&mut reader, &["EVAL", &format!("{} return redis.call('INCR', 'n')", until_heard()), "0", "a"]);
     wait_until("the script", || server.log().contains("begun:a"));
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     let killed = error(reader.receive().expect("an answer"));
     assert!(killed.starts_with("ERR Script killed by user with SCRIPT KILL..."), "{killed}");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
@@ -370,11 +364,11 @@ fn an_end_that_waits_for_a_script_that_does_not_end_can_be_had_without_it() {
         let moving = Moving::begin(&server, By::Eval);
         ok(&mut other, "CONFIG SET busy-reply-threshold 1");
         await_busy(&mut other);
-        signal(&server, "-TERM");
+        server.signal("-TERM");
         wait_until("the end", || server.log().contains(WAITS) || !server.is_running());
         moving.outlast_grace();
         if insists {
-            signal(&server, "-INT");
+            server.signal("-INT");
         } else {
             send(&mut other, &["SHUTDOWN", "NOSAVE"]);
         }
@@ -398,7 +392,7 @@ fn who_has_written_does_not_wait_at_the_end_for_one_that_has_not() {
     );
     send(&mut writer, &["EVAL", &writes, "1", "a", "b"]);
     wait_until("the writer", || server.log().contains("writes"));
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     assert_eq!(writer.receive().expect("an answer"), Value::Int(1));
     assert!(error(reader.receive().expect("an answer")).contains("killed"));
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
@@ -419,7 +413,7 @@ fn a_log_that_begins_behind_a_script_has_its_base_before_the_end() {
     }
     send(&mut moving, &["EXEC"]);
     wait_until("the script", || server.log().contains("begun:it"));
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     wait_until("the end", || server.log().contains(WAITS));
     listen(&mut listener);
     let ok = Value::Simple(b"OK".to_vec());
@@ -435,7 +429,7 @@ fn what_is_set_during_the_wait_changes_nothing_of_the_end() {
     let mut listener = client(&server);
     let mut moving = Moving::begin(&server, By::Eval);
     let mut other = client(&server);
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     wait_until("the end", || server.log().contains(WAITS));
     send(&mut other, &["CONFIG", "SET", "save", "3600 1"]);
     assert_eq!(other.receive().expect("an answer"), Value::Simple(b"OK".to_vec()));
@@ -454,7 +448,7 @@ fn an_end_that_was_called_off_does_not_hold_up_another_one() {
     );
     send(&mut writer, &["EVAL", &writes, "1", "a"]);
     wait_until("the writer", || server.log().contains("writes"));
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     wait_until("the end", || server.log().contains(WAITS));
     let reads = "redis.log(redis.LOG_WARNING, 'reads') while true do end";
     send(&mut reader, &["EVAL_RO", reads, "0"]);
@@ -469,7 +463,7 @@ fn an_end_that_is_asked_for_right_behind_an_abort_comes() {
     let mut server = start(&[]);
     let (mut listener, mut leaving) = (client(&server), client(&server));
     let mut moving = Moving::begin(&server, By::Eval);
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     wait_until("the end", || server.log().contains(WAITS));
     // In one go: the end's thread has not seen the one when the other comes.
     leaving.send_raw(b"SHUTDOWN ABORT\r\nSHUTDOWN\r\n").expect("it is sent");
@@ -502,7 +496,7 @@ fn who_wants_the_end_whatever_fails_has_it_behind_one_that_fails() {
         send(&mut first, &["SHUTDOWN", "SAVE"]);
         wait_until("the end", || server.log().contains(WAITS));
         if by_signal {
-            signal(&server, "-TERM");
+            server.signal("-TERM");
             wait_until("the signal", || server.log().contains("Received SIGTERM"));
         } else {
             send(&mut forcing, &["SHUTDOWN", "SAVE", "FORCE"]);
@@ -535,7 +529,7 @@ fn an_abort_calls_off_all_ends_that_were_asked_for_and_none_comes_of_them() {
     listen(&mut listener);
     moving.is_answered();
     ok(&mut other, "SET key value");
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
 }
 

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 use tenon_client::{Address, Resp, Value};
 use tenon_testkit::info;
@@ -68,8 +67,7 @@ fn load_and_open(log: &SlowLog, meanwhile: impl FnOnce(&mut Resp), behind: impl 
 }
 
 fn end(mut server: Server) {
-    let pid = server.pid().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    server.signal("-TERM");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success());
 }
 
@@ -287,15 +285,13 @@ fn the_process_ends_when_what_was_confirmed_is_written() {
     wait_until("the failure", || field(&mut client, "aof_last_write_status") == "err");
     let refused = call(&mut client, "SHUTDOWN NOSAVE");
     assert_eq!(refused, Value::Error(b"ERR Errors trying to SHUTDOWN. Check logs.".to_vec()));
-    let pid = server.pid().to_string();
-    let terminate = || assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
-    terminate();
+    server.signal("-TERM");
     wait_until("the signal", || server.log().contains("SIGTERM"));
     ok(&mut client, "DEBUG FAULTS");
     // It goes on where the disk came five seconds too late for the signal.
     wait_for("the end", || {
         let end = server.wait_for_end(Duration::from_secs(6));
-        end.inspect_err(|_| terminate()).ok().map(|status| assert!(status.success(), "{}", server.log()))
+        end.inspect_err(|_| server.signal("-TERM")).ok().map(|status| assert!(status.success(), "{}", server.log()))
     });
     assert_eq!(call(&mut self::client(&again(server.folder())), "EXISTS k"), Value::Int(1));
 }

@@ -1,7 +1,6 @@
 //! CONFIG SET appendonly while a rewrite of the log is under way: that makes way, and what is confirmed is in the log. Knows
 //! of the files only who reads them.
 
-use std::process::Command;
 use tenon_client::{Resp, Value};
 use tenon_testkit::oracle::oracle;
 use tenon_testkit::patience::{PATIENCE, wait_until};
@@ -289,12 +288,6 @@ fn a_first_base_that_fails_is_tried_again() {
     check_files(server, "1");
 }
 
-/// Ends by SIGTERM.
-fn terminate(server: &Server) {
-    let pid = server.pid().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
-}
-
 #[test]
 fn the_process_ends_when_a_log_that_has_begun_has_its_base() {
     for is_signal in [false, true] {
@@ -302,7 +295,7 @@ fn the_process_ends_when_a_log_that_has_begun_has_its_base() {
         ok(&mut client, "CONFIG SET appendonly yes");
         let mut leaving = self::client(&server);
         if is_signal {
-            terminate(&server);
+            server.signal("-TERM");
         } else {
             leaving.send(&[b"SHUTDOWN"]).expect("it is sent");
             wait_until("the wait", || server.log().contains("Writing initial AOF"));
@@ -362,7 +355,7 @@ fn no_file_has_what_the_log_has_before_that_has_its_base() {
     assert_eq!(info(&mut client, "rdb_saves"), saves);
     assert_eq!(call(&mut client, "INCR counter"), Value::Int(2));
     ok(&mut client, "DEBUG FAULTS");
-    terminate(&server);
+    server.signal("-TERM");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
     assert!(server.folder().join("dump.rdb").is_file(), "{}", server.log());
     let folder = server.folder().to_str().expect("it is text").to_owned();

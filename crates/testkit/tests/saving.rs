@@ -174,8 +174,8 @@ fn the_end_saves_where_that_is_wanted() {
     let shutdown: End = |_, client| _ = client.call(&[b"SHUTDOWN"]);
     let shutdown_save: End = |_, client| _ = client.call(&[b"SHUTDOWN", b"SAVE"]);
     let shutdown_nosave: End = |_, client| _ = client.call(&[b"SHUTDOWN", b"NOSAVE"]);
-    let sigterm: End = |server, _| signal(server, "-TERM");
-    let sigint: End = |server, _| signal(server, "-INT");
+    let sigterm: End = |server, _| server.signal("-TERM");
+    let sigint: End = |server, _| server.signal("-INT");
     let points: &[(&str, &str)] = &[("save", "3600 1")];
     let term_saves: &[(&str, &str)] = &[("shutdown-on-sigterm", "save now")];
     let int_saves_not: &[(&str, &str)] = &[("save", "3600 1"), ("shutdown-on-sigint", "nosave")];
@@ -211,10 +211,10 @@ fn a_signal_that_is_to_ends_the_process_although_nothing_can_be_saved() {
     let mut client = client(&server);
     ok(&mut client, "SET key value");
     ok(&mut client, "DEBUG FAULTS write:enospc");
-    signal(&server, "-INT");
+    server.signal("-INT");
     wait_until("the failure", || server.log().contains("the data could not be saved"));
     ok(&mut client, "SET key other");
-    signal(&server, "-TERM");
+    server.signal("-TERM");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
     assert!(!server.folder().join("dump.rdb").exists());
 }
@@ -227,11 +227,6 @@ fn take_room(client: &mut Resp) {
 }
 
 /// Sends the server a signal by its name for `kill`.
-fn signal(server: &Server, name: &str) {
-    let pid = server.pid().to_string();
-    assert!(Command::new("kill").args([name, &pid]).status().expect("kill runs").success());
-}
-
 #[test]
 fn the_end_saves_although_the_log_cannot_be_written_where_it_is_forced() {
     for is_signal in [false, true] {
@@ -246,7 +241,7 @@ fn the_end_saves_although_the_log_cannot_be_written_where_it_is_forced() {
         ok(&mut client, "SET key value");
         take_room(&mut client);
         if is_signal {
-            signal(&server, "-TERM");
+            server.signal("-TERM");
         } else {
             assert!(client.call(&[b"SHUTDOWN", b"SAVE", b"FORCE"]).is_err(), "the connection ends");
         }
@@ -266,7 +261,7 @@ fn a_log_that_has_no_room_for_more_does_not_stop_the_end() {
         take_room(&mut writer);
         wait_until("the rewrite's end", || info(&mut writer, "aof_rewrite_in_progress") == "0");
         if is_signal {
-            signal(&server, "-TERM");
+            server.signal("-TERM");
         } else {
             assert!(writer.call(&[b"SHUTDOWN", b"NOSAVE"]).is_err(), "{}", server.log());
         }
@@ -288,7 +283,7 @@ fn of_a_save_that_the_end_interrupts_nothing_stays() {
         ok(&mut client, "SET key value");
         ok(&mut client, "DEBUG FAULTS write:slow=300");
         let sigint = || {
-            signal(&server, "-INT");
+            server.signal("-INT");
         };
         if insists {
             sigint();
@@ -522,7 +517,7 @@ fn an_end_that_saves_is_not_cut_short_by_one_that_need_not() {
             also_leaving.send(&[b"SHUTDOWN"]).expect("it is sent");
             wait_until("both", || text(call(&mut other, "CLIENT LIST")).matches("cmd=shutdown").count() == 2);
         } else {
-            signal(&server, behind);
+            server.signal(behind);
             wait_until("the signal", || server.log().contains("Received SIG"));
         }
         ok(&mut other, "DEBUG FAULTS");
@@ -571,7 +566,7 @@ fn what_a_call_that_is_under_way_still_writes_is_saved_at_the_end() {
         writer.send(&[b"EVAL", script, b"0"]).expect("it is sent");
         wait_until("the script", || server.log().contains("it has begun"));
         if ends == "SIGTERM" {
-            signal(&server, "-TERM");
+            server.signal("-TERM");
         } else {
             other.send(&[b"SHUTDOWN", b"SAVE"]).expect("it is sent");
         }
