@@ -22,9 +22,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     grace: Duration,
+    /// Those of the threads that listen for new connections.
     wakers: Vec<Arc<Waker>>,
-    /// How many threads listen for new connections.
-    listening: usize,
 }
 
 impl Shutdown {
@@ -80,19 +79,18 @@ impl Shutdown {
     /// closed: by then a new server may be started in the place of this one, as with Redis.
     pub(crate) fn wait_until_deaf(&self, at_most: Duration) {
         let mut state = self.shared.state.lock();
-        self.shared.changed.wait_while_for(&mut state, |state| state.listening > 0, at_most);
+        self.shared.changed.wait_while_for(&mut state, |state| !state.wakers.is_empty(), at_most);
     }
 
-    /// Says that a thread listens no more that has given its waker.
-    pub(crate) fn stops_listening(&self) {
-        self.shared.state.lock().listening -= 1;
+    /// Says that the thread listens no more that has given this waker.
+    pub(crate) fn stops_listening(&self, waker: &Arc<Waker>) {
+        self.shared.state.lock().wakers.retain(|known| !Arc::ptr_eq(known, waker));
         self.shared.changed.notify_all();
     }
 
     /// Has the waker of a thread that listens woken when it is asked for, or now if it was.
     pub(crate) fn wakes(&self, waker: Arc<Waker>) {
         let mut state = self.shared.state.lock();
-        state.listening += 1;
         if self.is_requested() {
             waker.wake();
         }
@@ -124,11 +122,11 @@ mod tests {
         let waker = Arc::new(Waker::new().unwrap());
         shutdown.wakes(Arc::clone(&waker));
         shutdown.wait_until_deaf(Duration::from_millis(1));
-        assert_eq!(shutdown.shared.state.lock().listening, 1);
+        assert_eq!(shutdown.shared.state.lock().wakers.len(), 1);
         std::thread::scope(|threads| {
-            threads.spawn(|| shutdown.stops_listening());
+            threads.spawn(|| shutdown.stops_listening(&waker));
             shutdown.wait_until_deaf(Duration::from_secs(60));
-            assert_eq!(shutdown.shared.state.lock().listening, 0);
+            assert_eq!(shutdown.shared.state.lock().wakers.len(), 0);
         });
     }
 }

@@ -238,7 +238,7 @@ impl Engine {
     /// When that could not be done or was called off; then everything goes on.
     fn prepare_end(&self, asked: Asked) -> io::Result<()> {
         let end = &self.saving.end;
-        if self.may_end_now(asked.ending, asked.on_failure) || !end.begin(asked)? {
+        if !end.begin(asked)? {
             return Ok(());
         }
         let mut result = self.bring_on_disk(asked.ending, asked.on_failure);

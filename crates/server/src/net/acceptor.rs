@@ -108,7 +108,7 @@ impl<S: Service> Acceptor<S> {
             }
         }
         drop(self.listeners);
-        self.shutdown.stops_listening();
+        self.shutdown.stops_listening(&self.waker);
         self.mail.shut_down_workers(Grace::begin(self.shutdown.grace()));
     }
 

@@ -82,7 +82,7 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     sweep_from: usize,
     /// Set when the server is shutting down: what is unsent behind it is lost.
     grace: Option<Grace>,
-    /// Then nothing more is received.
+    /// Whether a quarter of that is over: nothing more is received.
     is_late: bool,
     /// The threads that can go on with this loop, if it may be lent.
     crew: Option<Box<Crew<'s, S, I>>>,
